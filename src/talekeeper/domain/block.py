@@ -1,0 +1,158 @@
+"""Blocks, receipts, contexts: what a composition is made of and how it is accounted for."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from talekeeper.domain.chat import Part, ToolCall
+
+__all__ = ["Block", "Context", "Kind", "Mode", "Reason", "Receipt", "Row", "Slot"]
+
+Mode = Literal["reply", "continue", "impersonate"]
+
+Kind = Literal[
+    "main_prompt",
+    "persona",
+    "description",
+    "personality",
+    "scenario",
+    "example",
+    "message",
+    "authors_note",
+    "depth_prompt",
+    "input",
+    "post_history",
+    "nudge",
+    "prefill",
+    "tools",
+]
+
+Reason = Literal[
+    "sent",
+    "window",
+    "excluded",
+    "disabled",
+    "empty",
+    "budget",
+    "strategy",
+    "final_budget",
+]
+
+Slot = Literal["head", "history", "input", "tail", "prefill"]
+"""Where in the prompt a block stands; slots follow each other in this order."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Block:
+    """One piece of the prompt.
+
+    ``source`` says where the text comes from (``message:12/0`` is swipe 0 of message 12).
+    ``tokens`` include the overhead of the message it becomes. Blocks of one ``group`` are kept or
+    dropped together. ``depth`` (messages above the end) is for blocks placed inside the history.
+    """
+
+    kind: Kind
+    source: str
+    slot: Slot
+    role: str
+    text: str
+    tokens: int
+    group: str
+    protected: bool = False
+    depth: int | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    parts: tuple[Part, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Row:
+    """One line of a receipt: a block, or ``count`` things that share a reason.
+
+    ``source`` names the thing, or the range (``message:1-340``). ``tokens`` is what it takes in
+    the prompt, or would have taken; None where an aggregate was not counted.
+    """
+
+    kind: Kind
+    source: str
+    reason: Reason
+    tokens: int | None
+    count: int = 1
+    note: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The documented JSON shape; ``count`` and ``note`` only where they say something."""
+        row: dict[str, Any] = {
+            "kind": self.kind,
+            "source": self.source,
+            "tokens": self.tokens,
+            "reason": self.reason,
+        }
+        if self.count != 1:
+            row["count"] = self.count
+        if self.note is not None:
+            row["note"] = self.note
+        return row
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Receipt:
+    """The account of one composition. All sizes in tokens.
+
+    ``budget`` = ``context_limit`` - ``reserve``; ``prompt_tokens`` never exceeds it. ``approximate``
+    says that the tokenizer estimates. ``notes`` are plain sentences (a strategy that was overruled).
+    """
+
+    tokenizer: str
+    approximate: bool
+    context_limit: int
+    reserve: int
+    prompt_tokens: int
+    strategy: str
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def budget(self) -> int:
+        """Tokens the prompt may take."""
+        return self.context_limit - self.reserve
+
+    def sent(self) -> tuple[Row, ...]:
+        """The rows of what is in the prompt."""
+        return tuple(row for row in self.rows if row.reason == "sent")
+
+    def left_out(self) -> tuple[Row, ...]:
+        """The rows of what is not in the prompt."""
+        return tuple(row for row in self.rows if row.reason != "sent")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Context:
+    """What compose answers: messages to send, tools to offer, and the receipt.
+
+    ``messages`` have the shape of OpenAI chat completions.
+    """
+
+    messages: tuple[Mapping[str, Any], ...]
+    receipt: Receipt
+    tools: tuple[Mapping[str, Any], ...] = field(default=())
+
+    def as_json(self) -> dict[str, Any]:
+        """The documented JSON shape that ``talekeeper preview --json`` prints."""
+        receipt = self.receipt
+        return {
+            "tokenizer": {"name": receipt.tokenizer, "approximate": receipt.approximate},
+            "context_limit": receipt.context_limit,
+            "reserved_response": receipt.reserve,
+            "prompt_tokens": receipt.prompt_tokens,
+            "strategy": receipt.strategy,
+            "notes": list(receipt.notes),
+            "messages": [dict(message) for message in self.messages],
+            "tools": [dict(tool) for tool in self.tools],
+            "receipt": [row.as_json() for row in receipt.rows],
+        }
+
+
+def total(blocks: Sequence[Block]) -> int:
+    """Tokens of all blocks together."""
+    return sum(block.tokens for block in blocks)

@@ -1,0 +1,58 @@
+"""Turns and cells: where one begins, decided when a message is recorded.
+
+A turn is a user message and the replies to it. A cell is a run of whole turns; it closes when a
+turn begins while it holds enough messages or tokens, and its boundary never moves afterwards.
+"""
+
+from dataclasses import dataclass
+
+from talekeeper.domain.chat import Role
+from talekeeper.domain.limits import Limits
+
+__all__ = ["Tail", "place"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tail:
+    """The open end of a chat: its last turn and its last cell.
+
+    ``turn`` and ``cell`` are the numbers of their first messages. The counts are of messages that
+    exist and are not excluded; ``cell_tokens`` are those of their active swipes.
+    """
+
+    turn: int
+    turn_messages: int
+    cell: int
+    cell_messages: int
+    cell_tokens: int
+
+    def grown(self, *, turn: int, cell: int, tokens: int) -> "Tail":
+        """The tail after one more message, placed in ``turn`` and ``cell``."""
+        same_turn, same_cell = turn == self.turn, cell == self.cell
+        return Tail(
+            turn=turn,
+            turn_messages=self.turn_messages + 1 if same_turn else 1,
+            cell=cell,
+            cell_messages=self.cell_messages + 1 if same_cell else 1,
+            cell_tokens=self.cell_tokens + tokens if same_cell else tokens,
+        )
+
+
+def place(
+    tail: Tail | None, *, number: int, role: Role, live_cap: int, limits: Limits
+) -> tuple[int, int]:
+    """The (turn, cell) of a new message ``number``; ``live_cap`` is in tokens.
+
+    A user message begins a turn. So does a message after ``limits.turn_messages`` others in one
+    turn, tool results excepted, so that a chat without a user still has cells.
+    """
+    if tail is None:
+        return number, number
+    full_turn = tail.turn_messages >= limits.turn_messages and role != "tool"
+    if role != "user" and not full_turn:
+        return tail.turn, tail.cell
+    closed = (
+        tail.cell_messages >= limits.cell_messages
+        or tail.cell_tokens >= limits.cell_share * live_cap
+    )
+    return number, number if closed else tail.cell

@@ -1,0 +1,109 @@
+"""Every error Talekeeper raises on purpose.
+
+::
+
+    TalekeeperError
+    ├── InvalidInput          an argument, a setting or a text that cannot be used
+    ├── NotFound              nothing of that id, prefix or title in this account
+    ├── Ambiguous             a prefix or title that fits more than one thing
+    ├── Conflict              the thing changed since it was read
+    ├── BudgetExceeded        what must be sent does not fit the context
+    ├── UnreadableFile        a file that is not what it should be, or that is hostile
+    └── StoreError            the database cannot be used
+        ├── StoreBusy         another process holds it for too long
+        └── StoreTooNew       written by a newer Talekeeper
+
+Each message is one plain sentence that says what to do. The state before the call stays.
+"""
+
+from collections.abc import Sequence
+
+__all__ = [
+    "Ambiguous",
+    "BudgetExceeded",
+    "Conflict",
+    "InvalidInput",
+    "NotFound",
+    "StoreBusy",
+    "StoreError",
+    "StoreTooNew",
+    "TalekeeperError",
+    "UnreadableFile",
+]
+
+
+class TalekeeperError(Exception):
+    """Base of all errors raised on purpose. ``code`` is stable and documented."""
+
+    code = "error"
+
+
+class InvalidInput(TalekeeperError):
+    """An argument, a setting or a text that cannot be used as it is."""
+
+    code = "invalid_input"
+
+
+class NotFound(TalekeeperError):
+    """Nothing of that id, prefix or title exists in this account.
+
+    Things of another account are not found either: the answer is the same.
+    """
+
+    code = "not_found"
+
+
+class Ambiguous(TalekeeperError):
+    """A prefix or a title that fits more than one thing; the message lists them."""
+
+    code = "ambiguous"
+
+
+class Conflict(TalekeeperError):
+    """The thing changed since the caller read it. Read it again and decide anew."""
+
+    code = "conflict"
+
+
+class BudgetExceeded(TalekeeperError):
+    """The protected blocks alone are larger than the budget. Nothing was sent.
+
+    ``blocks`` names each protected block with its size in tokens, largest first;
+    ``needed`` and ``budget`` are in tokens too.
+    """
+
+    code = "budget_exceeded"
+
+    def __init__(self, *, needed: int, budget: int, blocks: Sequence[tuple[str, int]]) -> None:
+        self.needed = needed
+        self.budget = budget
+        self.blocks = tuple(sorted(blocks, key=lambda block: -block[1]))
+        listed = ", ".join(f"{name} {tokens}" for name, tokens in self.blocks)
+        super().__init__(
+            f"What must be sent needs {needed} tokens, but the budget is {budget}: {listed}. "
+            "Shorten the largest of these, raise the context limit or lower the reserve."
+        )
+
+
+class UnreadableFile(TalekeeperError):
+    """A file that is not what it should be, is over a limit, or is hostile."""
+
+    code = "unreadable_file"
+
+
+class StoreError(TalekeeperError):
+    """The database cannot be opened, read or written."""
+
+    code = "store_error"
+
+
+class StoreBusy(StoreError):
+    """Another process held the database for longer than the time-out. Try again."""
+
+    code = "store_busy"
+
+
+class StoreTooNew(StoreError):
+    """The database was written by a newer Talekeeper than this one. Upgrade, then open it."""
+
+    code = "store_too_new"

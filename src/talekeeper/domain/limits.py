@@ -1,0 +1,103 @@
+"""Every number of the design, once: plans, and the limits that hold for all of them.
+
+``talekeeper limits`` and the reference page are printed from the two classes here; no other
+module writes one of these numbers. Field metadata holds the unit and the meaning.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Any, Literal
+
+from talekeeper.domain.errors import InvalidInput
+
+__all__ = ["LIMITS", "PLANS", "Limits", "Plan", "PlanName", "describe", "plan_named"]
+
+PlanName = Literal["free", "tier1", "tier2", "tier3", "self_hosted"]
+
+
+def _number(default: Any, unit: str, meaning: str) -> Any:
+    return field(default=default, metadata={"unit": unit, "meaning": meaning})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    """What an account may use. ``self_hosted`` is the default."""
+
+    name: str
+    live_tokens: int = _number(10_000, "tokens", "live window at most")
+
+    def boosted(self) -> "Plan":
+        """The same plan with *boost*: live tokens doubled."""
+        return Plan(name=f"{self.name}+boost", live_tokens=2 * self.live_tokens)
+
+
+PLANS: Mapping[str, Plan] = MappingProxyType(
+    {
+        plan.name: plan
+        for plan in (
+            Plan(name="free", live_tokens=8_000),
+            Plan(name="tier1", live_tokens=10_000),
+            Plan(name="tier2", live_tokens=14_000),
+            Plan(name="tier3", live_tokens=18_000),
+            Plan(name="self_hosted", live_tokens=10_000),
+        )
+    }
+)
+
+
+def plan_named(name: str) -> Plan:
+    """The plan of that name, ``+boost`` understood. InvalidInput lists the plans there are."""
+    base, _, boost = name.partition("+")
+    if base not in PLANS or boost not in ("", "boost"):
+        raise InvalidInput(f"There is no plan {name!r}; the plans are {', '.join(PLANS)}.")
+    return PLANS[base].boosted() if boost else PLANS[base]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """What holds for every plan."""
+
+    live_share: float = _number(0.25, "of the context", "live window at most, if that is smaller")
+    live_messages: int = _number(50, "messages", "live window at most")
+    cell_messages: int = _number(16, "messages", "a cell with this many closes at the next turn")
+    cell_share: float = _number(
+        0.30, "of the live tokens", "a cell with this many tokens closes at the next turn"
+    )
+    turn_messages: int = _number(
+        50, "messages", "a turn of this many goes on as a new one, so that no turn grows for ever"
+    )
+    context_limit: int = _number(
+        32_768, "tokens", "context where neither settings nor endpoint tell"
+    )
+    reserve: int = _number(1_024, "tokens", "kept free for the reply by default")
+    message_overhead: int = _number(4, "tokens", "counted for each message besides its text")
+    reply_overhead: int = _number(3, "tokens", "counted once, for the start of the reply")
+    image_tokens: int = _number(1_000, "tokens", "counted for an image by default")
+    summary_share: float = _number(0.15, "of the budget", "conversation summary at most")
+    memory_share: float = _number(0.20, "of the budget", "unpinned memories at most")
+    lore_share: float = _number(0.25, "of the budget", "activated lore at most")
+    recall_share: float = _number(0.10, "of the budget", "recalled facts and passages at most")
+    digest_share: float = _number(0.05, "of the budget", "digest of dropped history at most")
+    message_characters: int = _number(1_000_000, "characters", "text of one swipe at most")
+    swipes: int = _number(1_000, "swipes", "swipes of one message at most")
+    title_characters: int = _number(300, "characters", "a chat's title or a name at most")
+    participants: int = _number(100, "characters", "characters in one chat at most")
+    card_bytes: int = _number(32_000_000, "bytes", "a card file at most")
+    chat_line_bytes: int = _number(16_000_000, "bytes", "one line of a chat file at most")
+    json_depth: int = _number(64, "levels", "nesting of a JSON document at most")
+    import_batch: int = _number(500, "messages", "written per transaction while importing")
+    import_idle_minutes: int = _number(10, "minutes", "an import without progress is swept after")
+    plugin_seconds: float = _number(15.0, "seconds", "a strategy may take at most")
+
+
+LIMITS = Limits()
+
+
+def describe(limits: Limits | Plan) -> list[tuple[str, int | float, str, str]]:
+    """Rows of (name, value, unit, meaning) for the numbers of one table, in order."""
+    return [
+        (item.name, getattr(limits, item.name), item.metadata["unit"], item.metadata["meaning"])
+        for item in fields(limits)
+        if item.metadata
+    ]

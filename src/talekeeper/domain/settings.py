@@ -1,0 +1,73 @@
+"""GenerationSettings: per account, overridable per chat."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from talekeeper.domain.errors import InvalidInput
+from talekeeper.domain.limits import LIMITS
+
+__all__ = ["AuthorsNote", "GenerationSettings", "NamePrefix", "Shares"]
+
+NamePrefix = Literal["auto", "always", "never"]
+
+_Share = Annotated[float, Field(ge=0.0, le=1.0)]
+_Tokens = Annotated[int, Field(ge=1, le=100_000_000)]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class AuthorsNote(_Frozen):
+    """A note of the user's, sent ``depth`` messages above the end. Empty: not sent."""
+
+    text: str = ""
+    depth: Annotated[int, Field(ge=0, le=10_000)] = 4
+    role: Literal["system", "user", "assistant"] = "system"
+
+
+class Shares(_Frozen):
+    """The part of the budget each layer may take; what is unused goes to history."""
+
+    summary: _Share = LIMITS.summary_share
+    memories: _Share = LIMITS.memory_share
+    lore: _Share = LIMITS.lore_share
+    recall: _Share = LIMITS.recall_share
+    digest: _Share = LIMITS.digest_share
+
+
+class GenerationSettings(_Frozen):
+    """How a prompt is composed. Defaults work offline, for any model.
+
+    ``model`` and ``context_limit`` (tokens) may be unknown. ``live_cap`` off lets only the
+    budget bound the history. ``main_prompt`` empty means Talekeeper's own.
+    """
+
+    model: str | None = None
+    context_limit: _Tokens | None = None
+    reserve: Annotated[int, Field(ge=0, le=100_000_000)] = LIMITS.reserve
+    tokenizer: str = "o200k_base"
+    strategy: str = "truncate"
+    live_cap: bool = True
+    names: NamePrefix = "auto"
+    main_prompt: str = ""
+    post_history: str = ""
+    prefill: str = ""
+    authors_note: AuthorsNote = AuthorsNote()
+    shares: Shares = Shares()
+    image_tokens: _Tokens = LIMITS.image_tokens
+
+    @property
+    def context(self) -> int:
+        """The context limit in tokens, the default where none is set."""
+        return self.context_limit or LIMITS.context_limit
+
+    def changed(self, **overrides: object) -> "GenerationSettings":
+        """A copy with some fields replaced. InvalidInput names the first field that is wrong."""
+        try:
+            return type(self).model_validate({**self.model_dump(), **overrides})
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = ".".join(str(part) for part in first["loc"]) or "settings"
+            raise InvalidInput(f"Setting {name!r}: {first['msg']}.") from error
