@@ -1,12 +1,12 @@
 """Blocks, receipts, contexts: what a composition is made of and how it is accounted for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from talekeeper.domain.chat import Part, ToolCall
 
-__all__ = ["Block", "Context", "Kind", "Mode", "Reason", "Receipt", "Row", "Slot"]
+__all__ = ["Block", "Context", "Kind", "Mode", "Reason", "Receipt", "Row"]
 
 Mode = Literal["reply", "continue", "impersonate"]
 
@@ -35,16 +35,12 @@ Reason = Literal[
     "empty",
     "budget",
     "strategy",
-    "final_budget",
 ]
-
-Slot = Literal["head", "history", "input", "tail", "prefill"]
-"""Where in the prompt a block stands; slots follow each other in this order."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Block:
-    """One piece of the prompt.
+    """One piece of the prompt; blocks are listed in the order in which they are sent.
 
     ``source`` says where the text comes from (``message:12/0`` is swipe 0 of message 12).
     ``tokens`` include the overhead of the message it becomes. Blocks of one ``group`` are kept or
@@ -53,7 +49,6 @@ class Block:
 
     kind: Kind
     source: str
-    slot: Slot
     role: str
     text: str
     tokens: int
@@ -130,11 +125,13 @@ class Receipt:
 class Context:
     """What compose answers: messages to send, tools to offer, and the receipt.
 
-    ``messages`` have the shape of OpenAI chat completions.
+    ``messages`` have the shape of OpenAI chat completions. ``texts`` are the texts of what was
+    sent, in the order of the receipt's ``sent`` rows.
     """
 
     messages: tuple[Mapping[str, Any], ...]
     receipt: Receipt
+    texts: tuple[str, ...]
     tools: tuple[Mapping[str, Any], ...] = field(default=())
 
     def as_json(self) -> dict[str, Any]:
@@ -151,8 +148,3 @@ class Context:
             "tools": [dict(tool) for tool in self.tools],
             "receipt": [row.as_json() for row in receipt.rows],
         }
-
-
-def total(blocks: Sequence[Block]) -> int:
-    """Tokens of all blocks together."""
-    return sum(block.tokens for block in blocks)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from talekeeper.domain.chat import Role
 from talekeeper.domain.limits import Limits
 
-__all__ = ["Tail", "place"]
+__all__ = ["Tail", "grow", "place"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,16 +26,18 @@ class Tail:
     cell_messages: int
     cell_tokens: int
 
-    def grown(self, *, turn: int, cell: int, tokens: int) -> "Tail":
-        """The tail after one more message, placed in ``turn`` and ``cell``."""
-        same_turn, same_cell = turn == self.turn, cell == self.cell
-        return Tail(
-            turn=turn,
-            turn_messages=self.turn_messages + 1 if same_turn else 1,
-            cell=cell,
-            cell_messages=self.cell_messages + 1 if same_cell else 1,
-            cell_tokens=self.cell_tokens + tokens if same_cell else tokens,
-        )
+
+def grow(tail: Tail | None, *, turn: int, cell: int, tokens: int) -> Tail:
+    """The tail after one more message, of ``tokens``, placed in ``turn`` and ``cell``."""
+    same_turn = tail is not None and turn == tail.turn
+    same_cell = tail is not None and cell == tail.cell
+    return Tail(
+        turn=turn,
+        turn_messages=tail.turn_messages + 1 if tail and same_turn else 1,
+        cell=cell,
+        cell_messages=tail.cell_messages + 1 if tail and same_cell else 1,
+        cell_tokens=tail.cell_tokens + tokens if tail and same_cell else tokens,
+    )
 
 
 def place(

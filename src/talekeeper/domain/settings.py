@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from talekeeper.domain.errors import InvalidInput
-from talekeeper.domain.limits import LIMITS
+from talekeeper.domain.limits import LIMITS, Plan
 
 __all__ = ["AuthorsNote", "GenerationSettings", "NamePrefix", "Shares"]
 
@@ -58,6 +58,10 @@ class GenerationSettings(_Frozen):
     shares: Shares = Shares()
     image_tokens: _Tokens = LIMITS.image_tokens
 
+    def live_cap_tokens(self, plan: Plan) -> int:
+        """The live window's cap in tokens: the plan's, or a share of the context if smaller."""
+        return min(plan.live_tokens, int(LIMITS.live_share * self.context))
+
     @property
     def context(self) -> int:
         """The context limit in tokens, the default where none is set."""
@@ -65,6 +69,8 @@ class GenerationSettings(_Frozen):
 
     def changed(self, **overrides: object) -> "GenerationSettings":
         """A copy with some fields replaced. InvalidInput names the first field that is wrong."""
+        if not overrides:
+            return self
         try:
             return type(self).model_validate({**self.model_dump(), **overrides})
         except ValidationError as error:

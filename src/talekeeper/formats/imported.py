@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from talekeeper.domain.chat import Part, Role, ToolCall
 from talekeeper.domain.character import Card
+from talekeeper.domain.chat import Part, Role, ToolCall
 from talekeeper.domain.settings import AuthorsNote
 
 __all__ = [

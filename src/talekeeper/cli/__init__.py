@@ -1,0 +1,5 @@
+"""The command line: ``talekeeper``."""
+
+from talekeeper.cli.main import main
+
+__all__ = ["main"]

@@ -1,0 +1,96 @@
+"""``talekeeper doctor``: what is there, what is missing, what to do about it."""
+
+import platform
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from sqlalchemy import Connection, func, select
+
+from talekeeper import __version__
+from talekeeper.config import Config
+from talekeeper.domain.errors import TalekeeperError
+from talekeeper.store.migrate import HEAD
+from talekeeper.store.opening import open_database
+from talekeeper.store.tables import characters, chats, messages
+from talekeeper.text.tokens import TOKENIZERS, tokenizer_named
+
+__all__ = ["Check", "examine", "show"]
+
+_PACKAGES = ("sqlalchemy", "alembic", "pydantic", "rs-bpe", "typer")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Check:
+    """One thing that was looked at. ``advice`` says what to do where it is not well."""
+
+    name: str
+    ok: bool
+    found: str
+    advice: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The documented JSON shape."""
+        return asdict(self)
+
+
+async def examine(config: Config) -> list[Check]:
+    """Look at everything Talekeeper needs. Opens the database, as every command does."""
+    packages = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
+    checks = [
+        Check(name="talekeeper", ok=True, found=__version__),
+        Check(name="python", ok=True, found=platform.python_version()),
+        Check(name="packages", ok=True, found=packages),
+        Check(name="sqlite", ok=True, found=sqlite3.sqlite_version),
+    ]
+    checks += [_tokenizer(name) for name in TOKENIZERS]
+    checks.append(await _database(config))
+    return checks
+
+
+def _tokenizer(name: str) -> Check:
+    try:
+        counted = tokenizer_named(name).count("Do you remember me? 你还记得我吗？ Ты помнишь?")
+    except TalekeeperError as error:
+        return Check(name=f"tokenizer {name}", ok=False, found="not usable", advice=str(error))
+    return Check(name=f"tokenizer {name}", ok=True, found=f"works ({counted} tokens in a sample)")
+
+
+async def _database(config: Config) -> Check:
+    try:
+        database = await open_database(config.db)
+    except TalekeeperError as error:
+        return Check(name="database", ok=False, found="cannot be used", advice=str(error))
+    try:
+        counts = await database.read(_counts)
+        size = ""
+        if Path(database.location).is_file():
+            size = f", {Path(database.location).stat().st_size / 1e6:.1f} MB"
+        return Check(
+            name="database",
+            ok=True,
+            found=f"{database.location}, schema {HEAD}{size}: {counts}",
+        )
+    finally:
+        await database.close()
+
+
+def _counts(connection: Connection) -> str:
+    return ", ".join(
+        f"{connection.execute(select(func.count()).select_from(table)).scalar_one():,} {table.name}"
+        for table in (characters, chats, messages)
+    )
+
+
+def show(console: Console, checks: Sequence[Check]) -> None:
+    """One line a check."""
+    for check in checks:
+        mark = "[green]✓[/]" if check.ok else "[red]✗[/]"
+        console.print(f"{mark} {check.name}: {escape(check.found)}", highlight=False)
+        if check.advice:
+            console.print(f"    {escape(check.advice)}", highlight=False)

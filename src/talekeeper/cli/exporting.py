@@ -1,0 +1,40 @@
+"""``talekeeper export``: whole files or none."""
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import BinaryIO
+
+from talekeeper.domain.errors import InvalidInput
+from talekeeper.keeper import Keeper
+
+__all__ = ["export_to"]
+
+
+async def export_to(
+    keeper: Keeper, name: str, output: Path | None, *, character: bool, force: bool
+) -> int:
+    """Write to ``output``, which appears only when it is whole; answers the bytes written."""
+    if output is None:
+        return await _export(keeper, name, sys.stdout.buffer, character)
+    if output.exists() and not force:
+        raise InvalidInput(f"{output} exists already; add --force to replace it.")
+    if not output.parent.is_dir():
+        raise InvalidInput(f"There is no folder {output.parent}; make it first.")
+    handle, temporary = tempfile.mkstemp(dir=output.parent, prefix=f".{output.name}.")
+    try:
+        with os.fdopen(handle, "wb") as out:
+            written = await _export(keeper, name, out, character)
+        Path(temporary).replace(output)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    return written
+
+
+async def _export(keeper: Keeper, name: str, out: BinaryIO, character: bool) -> int:
+    if character:
+        return out.write(await keeper.files.export_card(name))
+    chat = await keeper.chats.find(name)
+    return await keeper.files.export_chat(chat.id, out)

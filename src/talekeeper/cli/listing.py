@@ -1,0 +1,215 @@
+"""``talekeeper chats``, ``characters``, ``show`` and ``limits``."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from talekeeper.domain.character import Character
+from talekeeper.domain.chat import Chat, Message
+from talekeeper.domain.limits import LIMITS, Plan, describe
+from talekeeper.keeper import Keeper
+
+__all__ = [
+    "Shown",
+    "character_json",
+    "chat_json",
+    "chats",
+    "limits_json",
+    "show_characters",
+    "show_chat",
+    "show_chats",
+    "show_limits",
+    "shown",
+]
+
+Names = Mapping[str, str]
+
+
+async def chats(keeper: Keeper) -> tuple[Sequence[Chat], Names]:
+    """All chats, and the names of the characters in them."""
+    found = await keeper.chats.list()
+    characters = await keeper.characters.list()
+    return found, {character.id: character.name for character in characters}
+
+
+def chat_json(chat: Chat, names: Names) -> dict[str, Any]:
+    """The documented JSON shape of a chat."""
+    return {
+        "id": chat.id,
+        "title": chat.title,
+        "messages": chat.messages,
+        "characters": [names.get(character, "?") for character in chat.characters],
+        "channel": chat.channel,
+        "forked_from": (
+            {"chat": chat.forked_from[0], "message": chat.forked_from[1]}
+            if chat.forked_from
+            else None
+        ),
+        "version": chat.version,
+        "created_at": chat.created_at.isoformat(),
+        "updated_at": chat.updated_at.isoformat(),
+    }
+
+
+def show_chats(console: Console, found: Sequence[Chat], names: Names) -> None:
+    """A table, or how to get a first chat."""
+    if not found:
+        console.print("No chats yet. Bring one: talekeeper import FILE, or try: talekeeper demo")
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for title, justify in (
+        ("id", "left"),
+        ("title", "left"),
+        ("characters", "left"),
+        ("messages", "right"),
+        ("changed", "left"),
+    ):
+        table.add_column(title, justify=justify, no_wrap=title == "id")  # type: ignore[arg-type]
+    for chat in found:
+        fork = f" [dim](fork of {chat.forked_from[0][-8:]})[/]" if chat.forked_from else ""
+        table.add_row(
+            chat.id,
+            escape(chat.title) + fork,
+            escape(", ".join(names.get(one, "?") for one in chat.characters)),
+            str(chat.messages),
+            f"{chat.updated_at:%Y-%m-%d %H:%M}",
+        )
+    console.print(table)
+
+
+def character_json(character: Character) -> dict[str, Any]:
+    """The documented JSON shape of a character."""
+    return {
+        "id": character.id,
+        "name": character.name,
+        "nickname": character.card.nickname or None,
+        "tags": list(character.card.tags),
+        "creator": character.card.creator or None,
+        "book_entries": character.card.book_entries,
+        "version": character.version,
+    }
+
+
+def show_characters(console: Console, found: Sequence[Character]) -> None:
+    """A table, or how to get a first character."""
+    if not found:
+        console.print("No characters yet. Bring one: talekeeper import CARD.png")
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("id", no_wrap=True)
+    table.add_column("name")
+    table.add_column("book entries", justify="right")
+    table.add_column("tags")
+    for character in found:
+        table.add_row(
+            character.id,
+            escape(character.name),
+            str(character.card.book_entries or ""),
+            escape(", ".join(character.card.tags)),
+        )
+    console.print(table)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Shown:
+    """A chat with some of its messages."""
+
+    chat: Chat
+    names: Names
+    messages: Sequence[Message]
+
+    def as_json(self) -> dict[str, Any]:
+        """The documented JSON shape."""
+        return {
+            **chat_json(self.chat, self.names),
+            "shown": [_message_json(message) for message in self.messages],
+        }
+
+
+def _message_json(message: Message) -> dict[str, Any]:
+    return {
+        "number": message.number,
+        "role": message.role,
+        "speaker": message.speaker,
+        "text": message.text,
+        "swipe": message.active,
+        "swipes": len(message.swipes),
+        "tokens": message.swipe.tokens,
+        "turn": message.turn,
+        "cell": message.cell,
+        "excluded": message.excluded,
+        "forget": message.forget,
+        "version": message.version,
+        "sent_at": message.swipe.sent_at.isoformat() if message.swipe.sent_at else None,
+    }
+
+
+async def shown(keeper: Keeper, chat: str, last: int, before: int | None) -> Shown:
+    """A chat and its last messages, or those before a number."""
+    found = await keeper.chats.find(chat)
+    characters = await keeper.characters.list()
+    messages = await keeper.messages.list(found.id, limit=last, before=before)
+    names = {character.id: character.name for character in characters}
+    return Shown(chat=found, names=names, messages=messages)
+
+
+def show_chat(console: Console, result: Shown) -> None:
+    """The chat's head, then one paragraph a message."""
+    chat = result.chat
+    names = ", ".join(result.names.get(one, "?") for one in chat.characters)
+    console.print(f"[bold]{escape(chat.title)}[/]  [dim]{chat.id}[/]", highlight=False)
+    console.print(f"{chat.messages} messages with {escape(names)}", highlight=False)
+    if chat.forked_from:
+        console.print(f"fork of {chat.forked_from[0]} at message {chat.forked_from[1]}")
+    if result.messages and chat.messages > len(result.messages):
+        first = result.messages[0].number
+        console.print(f"[dim]… earlier ones: --before {first}[/]", highlight=False)
+    for message in result.messages:
+        marks = [f"swipe {message.active + 1}/{len(message.swipes)}"] * (len(message.swipes) > 1)
+        marks += ["excluded"] * message.excluded + ["forgotten"] * message.forget
+        note = f" [yellow]({', '.join(marks)})[/]" if marks else ""
+        colour = {"user": "cyan", "assistant": "magenta"}.get(message.role, "white")
+        console.print(
+            f"\n[dim]{message.number}[/] [bold {colour}]{escape(message.speaker)}[/]{note}",
+            highlight=False,
+        )
+        text = message.text or "".join(
+            f"→ {call.name}({call.arguments})" for call in message.swipe.tool_calls
+        )
+        console.print(escape(text), highlight=False)
+
+
+def limits_json(plans: Sequence[Plan]) -> dict[str, Any]:
+    """The documented JSON shape: one object for all plans, one for each plan."""
+
+    def rows(limits: Any) -> dict[str, Any]:
+        return {
+            name: {"value": value, "unit": unit, "meaning": meaning}
+            for name, value, unit, meaning in describe(limits)
+        }
+
+    return {"limits": rows(LIMITS), "plans": {plan.name: rows(plan) for plan in plans}}
+
+
+def show_limits(console: Console, plans: Sequence[Plan]) -> None:
+    """Two tables: the plans side by side, then what holds for all."""
+    table = Table(title="Plans", title_justify="left", box=None, header_style="bold")
+    table.add_column("")
+    for plan in plans:
+        table.add_column(plan.name, justify="right")
+    for index, (_, _, unit, meaning) in enumerate(describe(plans[0])):
+        values = [f"{describe(plan)[index][1]:,}" for plan in plans]
+        table.add_row(f"{meaning} ({unit})", *values)
+    console.print(table)
+    console.print()
+    table = Table(title="All plans", title_justify="left", box=None, header_style="bold")
+    for column, justify in (("limit", "left"), ("value", "right"), ("unit", "left")):
+        table.add_column(column, justify=justify)  # type: ignore[arg-type]
+    table.add_column("meaning")
+    for name, value, unit, meaning in describe(LIMITS):
+        table.add_row(name, f"{value:,}", unit, meaning)
+    console.print(table)

@@ -1,0 +1,54 @@
+"""Runs the command line and turns every error into one plain sentence.
+
+Exit status: 0 done; 1 an error that the sentence explains; 2 a command that was not understood;
+130 stopped by the user.
+"""
+
+import logging
+import os
+import sys
+
+import typer
+
+from talekeeper.cli.app import app
+from talekeeper.domain.errors import TalekeeperError
+
+__all__ = ["main"]
+
+logger = logging.getLogger("talekeeper")
+
+
+def main() -> None:
+    """The entry point of the ``talekeeper`` command."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command; answers the exit status."""
+    try:
+        status = app(args=arguments, prog_name="talekeeper", standalone_mode=False)
+    except TalekeeperError as error:
+        return _fail(str(error), 1)
+    except typer.TyperException as error:
+        return _fail(error.format_message(), 2)
+    except (typer.Abort, KeyboardInterrupt):
+        return _fail("Stopped.", 130)
+    except BrokenPipeError:
+        # The reader of our output is gone (as in `| head`); there is nobody left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        logger.debug("unexpected error", exc_info=True)
+        if os.environ.get("TALEKEEPER_DEBUG"):
+            raise
+        return _fail(
+            f"Talekeeper met an error of its own ({type(error).__name__}: {error}). "
+            "Set TALEKEEPER_DEBUG=1 to see where, and please report it.",
+            1,
+        )
+    return status if isinstance(status, int) else 0
+
+
+def _fail(sentence: str, status: int) -> int:
+    sys.stderr.write(f"Error: {' '.join(sentence.split())}\n")
+    return status

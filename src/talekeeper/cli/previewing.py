@@ -1,0 +1,148 @@
+"""``talekeeper preview``: a bar of the budget, the blocks, and what stayed out and why."""
+
+from dataclasses import dataclass
+from typing import get_args
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from talekeeper.domain.block import Context, Mode, Receipt, Row
+from talekeeper.domain.chat import Chat
+from talekeeper.domain.errors import InvalidInput
+
+__all__ = ["Preview", "mode_named", "show", "show_receipt"]
+
+_COLOURS = {
+    "main_prompt": "blue",
+    "persona": "cyan",
+    "description": "bright_blue",
+    "personality": "bright_blue",
+    "scenario": "bright_blue",
+    "example": "bright_cyan",
+    "message": "green",
+    "authors_note": "yellow",
+    "depth_prompt": "yellow",
+    "input": "bright_green",
+    "post_history": "magenta",
+    "nudge": "magenta",
+    "prefill": "magenta",
+    "tools": "red",
+}
+REASONS = {
+    "sent": "sent",
+    "window": "older than the live window",
+    "excluded": "excluded by you",
+    "disabled": "cannot be sent alone",
+    "empty": "empty",
+    "budget": "no room in the budget",
+    "strategy": "gave way: what must be sent needed the room",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Preview:
+    """A chat and what the model would see of it."""
+
+    chat: Chat
+    context: Context
+
+
+def mode_named(name: str) -> Mode:
+    """The mode of that name. InvalidInput lists them."""
+    for mode in get_args(Mode):
+        if mode == name:
+            found: Mode = mode
+            return found
+    raise InvalidInput(f"There is no mode {name!r}; there are {', '.join(get_args(Mode))}.")
+
+
+def show(console: Console, preview: Preview) -> None:
+    """The whole preview of one chat."""
+    console.print(f"[bold]{escape(preview.chat.title)}[/]", highlight=False)
+    show_receipt(console, preview.context)
+
+
+def show_receipt(console: Console, context: Context) -> None:
+    """The bar, the blocks in order, and what stayed out."""
+    receipt = context.receipt
+    counter = f"{receipt.tokenizer}{' (approximate)' if receipt.approximate else ''}"
+    console.print(
+        f"{receipt.prompt_tokens:,} of {receipt.budget:,} tokens "
+        f"(context {receipt.context_limit:,}, {receipt.reserve:,} reserved for the reply) · "
+        f"{counter} · {receipt.strategy}",
+        highlight=False,
+    )
+    console.print(_bar(receipt, max(20, min(console.width, 100) - 2)))
+    console.print(_legend(receipt), highlight=False)
+    for note in receipt.notes:
+        console.print(f"[yellow]![/] {escape(note)}", highlight=False)
+    console.print()
+    console.print(_sent(context))
+    left_out = receipt.left_out()
+    console.print("\n[bold]Stayed out[/]" if left_out else "\nNothing stayed out.")
+    for row in left_out:
+        console.print(f"  {escape(_left_out(row))}", highlight=False)
+
+
+def _kinds(receipt: Receipt) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for row in receipt.sent():
+        found[row.kind] = found.get(row.kind, 0) + (row.tokens or 0)
+    return found
+
+
+def _bar(receipt: Receipt, width: int) -> Text:
+    """One cell of the bar stands for context_limit / width tokens; the reserve is at its end."""
+    bar = Text()
+    used = 0
+    for kind, tokens in _kinds(receipt).items():
+        cells = max(1, round(tokens * width / receipt.context_limit))
+        cells = min(cells, width - used)
+        bar.append("█" * cells, style=_COLOURS[kind])
+        used += cells
+    reserve = min(width - used, round(receipt.reserve * width / receipt.context_limit))
+    bar.append("░" * (width - used - reserve), style="dim")
+    bar.append("▒" * reserve, style="dim")
+    return bar
+
+
+def _legend(receipt: Receipt) -> Text:
+    legend = Text()
+    for kind, tokens in _kinds(receipt).items():
+        legend.append("█ ", style=_COLOURS[kind])
+        legend.append(f"{kind} {tokens:,}  ")
+    free = receipt.budget - receipt.prompt_tokens
+    legend.append("░ ", style="dim").append(f"free {free:,}  ")
+    legend.append("▒ ", style="dim").append(f"reserve {receipt.reserve:,}")
+    return legend
+
+
+def _sent(context: Context) -> Table:
+    """The blocks in the order they are sent."""
+    table = Table(box=None, header_style="bold", pad_edge=False, expand=True)
+    table.add_column("tokens", justify="right", min_width=6)
+    table.add_column("kind", no_wrap=True, min_width=max(map(len, _COLOURS)))
+    table.add_column("what", overflow="ellipsis", no_wrap=True, ratio=1)
+    for row, text in zip(context.receipt.sent(), context.texts, strict=True):
+        kind = Text(row.kind, style=_COLOURS[row.kind])
+        table.add_row(f"{row.tokens:,}", kind, f"{_name(row)}{_first_line(text)}")
+    return table
+
+
+def _name(row: Row) -> str:
+    return f"{row.source.removeprefix('message:')}  " if row.source.startswith("message:") else ""
+
+
+def _first_line(text: str) -> str:
+    return escape(" ".join(text.split())[:200])
+
+
+def _left_out(row: Row) -> str:
+    what = row.source.replace("message:", "message ")
+    if row.count > 1:
+        what = f"{row.count} messages ({row.source.removeprefix('message:')})"
+    tokens = f", {row.tokens:,} tokens" if row.tokens else ""
+    note = f" ({row.note})" if row.note else ""
+    return f"{what}{tokens}: {REASONS[row.reason]}{note}"

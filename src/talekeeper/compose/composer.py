@@ -1,0 +1,64 @@
+"""Material and request to context: the whole composition, without any I/O."""
+
+from collections.abc import Sequence
+
+from talekeeper.compose.budget import fit
+from talekeeper.compose.head import depth_blocks, head_blocks, tail_blocks
+from talekeeper.compose.history import history
+from talekeeper.compose.render import arrange, render
+from talekeeper.compose.request import Material, Request
+from talekeeper.compose.strategies import strategy_named
+from talekeeper.compose.voice import Voice
+from talekeeper.domain.block import Block, Context, Receipt, Row
+from talekeeper.domain.limits import LIMITS
+
+__all__ = ["compose"]
+
+
+def compose(material: Material, request: Request) -> Context:
+    """Compose one prompt. Same material and request, same bytes.
+
+    Raises BudgetExceeded when what must be sent does not fit, InvalidInput for a strategy or a
+    tokenizer that does not exist.
+    """
+    settings = material.settings
+    strategy = strategy_named(settings.strategy)
+    voice = Voice.of(material, request.now)
+    talk = history(voice, request)
+    blocks = [
+        *head_blocks(voice),
+        *talk.blocks,
+        *depth_blocks(voice),
+        *tail_blocks(voice, request.mode),
+    ]
+    dropped = fit(blocks, settings.context - settings.reserve, strategy)
+    sent = arrange([block for block in blocks if block.group not in dropped])
+    gone = [block for block in blocks if block.group in dropped]
+    notes: tuple[str, ...] = ()
+    if gone and strategy.name == "manual":
+        notes = (
+            "Strategy 'manual': what was excluded by hand is too little, so the oldest messages "
+            "gave way as under 'truncate'.",
+        )
+    return Context(
+        messages=render(sent),
+        texts=tuple(block.text for block in sent),
+        receipt=Receipt(
+            tokenizer=voice.tokenizer.name,
+            approximate=voice.tokenizer.approximate,
+            context_limit=settings.context,
+            reserve=settings.reserve,
+            prompt_tokens=LIMITS.reply_overhead + sum(block.tokens for block in sent),
+            strategy=strategy.name,
+            rows=_rows(sent, gone, talk.left_out),
+            notes=notes,
+        ),
+    )
+
+
+def _rows(sent: Sequence[Block], gone: Sequence[Block], left_out: Sequence[Row]) -> tuple[Row, ...]:
+    return (
+        *(Row(kind=b.kind, source=b.source, reason="sent", tokens=b.tokens) for b in sent),
+        *(Row(kind=b.kind, source=b.source, reason="strategy", tokens=b.tokens) for b in gone),
+        *left_out,
+    )

@@ -1,0 +1,148 @@
+"""Reading what one composition works from, in a small and constant number of statements."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection
+
+from talekeeper.compose.request import LeftOut, Line, Material, Request, tail_of
+from talekeeper.domain.cell import Tail
+from talekeeper.domain.character import Card, Character
+from talekeeper.domain.errors import InvalidInput, NotFound
+from talekeeper.domain.limits import LIMITS
+from talekeeper.domain.settings import GenerationSettings
+from talekeeper.store import characters as character_rows
+from talekeeper.store import chats as chat_rows
+from talekeeper.store import messages as rows
+from talekeeper.store.chats import ChatState, Participant
+from talekeeper.store.keys import ChatKey
+
+__all__ = ["gather"]
+
+_EXCLUDED_SHOWN = 50
+
+Cast = Sequence[tuple[Participant, Character | None]]
+
+
+def gather(
+    connection: Connection, key: ChatKey, request: Request, overrides: Mapping[str, Any]
+) -> Material:
+    """All that composing this chat needs. Raises NotFound, InvalidInput."""
+    state = chat_rows.state(connection, key)
+    settings = state.settings.changed(**overrides)
+    replaced = _replaced(connection, key, request)
+    lines = _lines(connection, key, settings, before=request.replacing)
+    cast = chat_rows.cast(connection, key)
+    member, character = _speaker(cast, request.speaker or replaced, lines)
+    persona = None
+    if state.persona_id:
+        persona = character_rows.get_persona(connection, key.account, state.persona_id)
+    excluded, older_excluded = _excluded(connection, state, request.replacing)
+    return Material(
+        seed=key.chat,
+        speaker=character.card if character else Card(name=member.name),
+        speaker_id=member.character_id,
+        members=tuple(_spoken(*participant) for participant in cast),
+        persona=persona,
+        settings=settings,
+        plan=state.plan,
+        next_number=request.replacing or state.next_number,
+        tail=_tail(connection, state, lines, request),
+        lines=lines,
+        older=_older(connection, state, lines, request.replacing),
+        excluded=excluded,
+        older_excluded=older_excluded,
+    )
+
+
+def _spoken(member: Participant, character: Character | None) -> str:
+    return character.spoken_name if character else member.name
+
+
+def _replaced(connection: Connection, key: ChatKey, request: Request) -> str | None:
+    """Who spoke the message to be replaced."""
+    if request.replacing is None:
+        return None
+    message = rows.get(connection, key, request.replacing)
+    if message.role != "assistant":
+        raise InvalidInput(
+            f"Message {message.number} is not a character's; only replies are regenerated."
+        )
+    return message.character_id or message.speaker
+
+
+def _lines(
+    connection: Connection, key: ChatKey, settings: GenerationSettings, *, before: int | None
+) -> list[Line]:
+    """The newest messages: one more than the live window can hold, or all that the budget could."""
+    if settings.live_cap:
+        return _page(connection, key, LIMITS.live_messages + 1, before)
+    budget, page, found = settings.context - settings.reserve, 256, list[Line]()
+    while sum(line.tokens for line in found) < budget:
+        older = _page(connection, key, page, found[0].number if found else before)
+        if not older:
+            break
+        found, page = [*older, *found], page * 2
+    return found
+
+
+def _page(connection: Connection, key: ChatKey, limit: int, before: int | None) -> list[Line]:
+    return [Line(*row) for row in rows.live(connection, key, limit=limit, before=before)]
+
+
+def _speaker(
+    cast: Cast, wanted: str | None, lines: Sequence[Line]
+) -> tuple[Participant, Character | None]:
+    """Who speaks: the one asked for, else the first who has not spoken in the current turn."""
+    if not cast:
+        raise InvalidInput("This chat has no characters; add one first.")
+    if wanted is not None:
+        for member, character in cast:
+            if wanted in (member.character_id, member.name):
+                return member, character
+        names = ", ".join(repr(member.name) for member, _ in cast)
+        raise NotFound(f"{wanted!r} is not in this chat; its characters are {names}.")
+    turn = lines[-1].turn if lines else 0
+    spoken = {line.character_id for line in lines if line.turn == turn and line.role == "assistant"}
+    return next((pair for pair in cast if pair[0].character_id not in spoken), cast[0])
+
+
+def _tail(
+    connection: Connection, state: ChatState, lines: Sequence[Line], request: Request
+) -> Tail | None:
+    """Where an input would go; read anew only where excluded messages could make a difference."""
+    if request.input is not None and state.excluded:
+        return rows.tail(connection, state.key)
+    return tail_of(lines)
+
+
+def _older(
+    connection: Connection, state: ChatState, lines: Sequence[Line], before: int | None
+) -> LeftOut | None:
+    """The messages before ``lines`` that are not excluded."""
+    total = state.messages - state.excluded
+    if before is not None:
+        later, later_excluded = rows.counts(connection, state.key, since=before)
+        total -= later - later_excluded
+    count = total - len(lines)
+    if count <= 0 or not lines:
+        return None
+    first = rows.first(connection, state.key, excluded=False)
+    return LeftOut(count=count, first=first or 1, last=lines[0].number - 1)
+
+
+def _excluded(
+    connection: Connection, state: ChatState, before: int | None
+) -> tuple[list[tuple[int, int, int]], LeftOut | None]:
+    """The newest excluded messages one by one, and the older ones together."""
+    if not state.excluded:
+        return [], None
+    found = rows.excluded(connection, state.key, limit=_EXCLUDED_SHOWN + 1, before=before)
+    shown = [(row.number, row.active, row.tokens) for row in found[-_EXCLUDED_SHOWN:]]
+    if len(found) <= _EXCLUDED_SHOWN:
+        return shown, None
+    total = state.excluded
+    if before is not None:
+        total -= rows.counts(connection, state.key, since=before)[1]
+    first = rows.first(connection, state.key, excluded=True) or 1
+    return shown, LeftOut(count=total - len(shown), first=first, last=found[0].number)

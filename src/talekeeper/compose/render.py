@@ -1,0 +1,66 @@
+"""Blocks to messages in the shape of OpenAI chat completions."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from talekeeper.compose.head import HEAD_KINDS
+from talekeeper.domain.block import Block
+
+__all__ = ["arrange", "render"]
+
+
+def arrange(blocks: Sequence[Block]) -> list[Block]:
+    """The blocks in the order they are sent: those with a depth go that far above the end.
+
+    Depth counts messages of the conversation; a tool group is never split.
+    """
+    placed = [block for block in blocks if block.depth is None]
+    talk = [i for i, block in enumerate(placed) if block.kind in ("message", "input")]
+    if not talk:
+        end = next((i for i, b in enumerate(placed) if b.kind not in HEAD_KINDS), len(placed))
+        talk_from = talk_to = end
+    else:
+        talk_from, talk_to = talk[0], talk[-1] + 1
+    inserts: list[tuple[int, Block]] = []
+    for block in blocks:
+        if block.depth is None:
+            continue
+        at = max(talk_from, talk_to - block.depth)
+        while talk_from < at < talk_to and placed[at].group == placed[at - 1].group:
+            at -= 1
+        inserts.append((at, block))
+    for at, block in sorted(inserts, key=lambda item: item[0], reverse=True):
+        placed.insert(at, block)
+    return placed
+
+
+def render(blocks: Sequence[Block]) -> tuple[Mapping[str, Any], ...]:
+    """The messages that arranged blocks make; the head's blocks become one system message."""
+    head = [block.text for block in blocks if block.kind in HEAD_KINDS]
+    messages: list[Mapping[str, Any]] = []
+    if head:
+        messages.append({"role": "system", "content": "\n\n".join(head)})
+    messages += [_message(block) for block in blocks if block.kind not in HEAD_KINDS]
+    return tuple(messages)
+
+
+def _message(block: Block) -> dict[str, Any]:
+    if block.role == "tool":
+        return {"role": "tool", "tool_call_id": block.tool_call_id, "content": block.text}
+    message: dict[str, Any] = {"role": block.role, "content": block.text}
+    if block.parts:
+        message["content"] = [
+            *([{"type": "text", "text": block.text}] if block.text else []),
+            *({"type": "image_url", "image_url": {"url": part.url}} for part in block.parts),
+        ]
+    if block.tool_calls:
+        message["content"] = block.text or None
+        message["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
+            for call in block.tool_calls
+        ]
+    return message

@@ -1,0 +1,120 @@
+"""What a composition is asked for, and all it works from. Knows nothing of the store."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from talekeeper.domain.block import Mode
+from talekeeper.domain.cell import Tail
+from talekeeper.domain.character import Card, Persona
+from talekeeper.domain.chat import Part, Role, ToolCall
+from talekeeper.domain.errors import InvalidInput
+from talekeeper.domain.limits import Plan
+from talekeeper.domain.settings import GenerationSettings
+
+__all__ = ["LeftOut", "Line", "Material", "Request", "tail_of"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """The arguments of compose.
+
+    ``input`` is what the user is about to say, None when it is recorded already. ``replacing`` is
+    the number of the message to be regenerated: the view is the state before it. ``now`` is for the
+    macros that tell the time.
+    """
+
+    input: str | None = None
+    speaker: str | None = None
+    replacing: int | None = None
+    mode: Mode = "reply"
+    now: datetime | None = None
+
+    def __post_init__(self) -> None:
+        if self.input is not None and self.replacing is not None:
+            raise InvalidInput("Give either a new input or the message to replace, not both.")
+        if self.input is not None and self.mode != "reply":
+            raise InvalidInput(f"Mode {self.mode!r} takes no input.")
+        if self.input is not None and not self.input.strip():
+            raise InvalidInput("The input must not be empty.")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A message of the chat as compose sees it: its active swipe, and where it stands.
+
+    ``tokens`` were counted by ``tokenizer``. The field order is that of the store's query.
+    """
+
+    number: int
+    role: Role
+    speaker: str
+    character_id: str | None
+    active: int
+    turn: int
+    cell: int
+    tool_call_id: str | None
+    text: str
+    tokens: int
+    tokenizer: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    parts: tuple[Part, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LeftOut:
+    """Messages that never came near the prompt: ``count`` of them in ``first``-``last``."""
+
+    count: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Material:
+    """All that one composition works from.
+
+    ``lines`` are the newest messages that are not excluded, oldest first; ``older`` are those
+    before them, None when ``lines`` reach back to the beginning. ``excluded`` are (number, swipe,
+    tokens) of the newest excluded messages, ``older_excluded`` those before. ``tail`` is the open
+    turn and cell, where a new message would go.
+    """
+
+    seed: str
+    speaker: Card
+    speaker_id: str | None
+    members: Sequence[str]
+    persona: Persona | None
+    settings: GenerationSettings
+    plan: Plan
+    next_number: int
+    tail: Tail | None
+    lines: Sequence[Line]
+    older: LeftOut | None = None
+    excluded: Sequence[tuple[int, int, int]] = ()
+    older_excluded: LeftOut | None = None
+
+    @property
+    def user_name(self) -> str:
+        """What ``{{user}}`` becomes."""
+        return self.persona.name if self.persona else "User"
+
+    @property
+    def speaker_name(self) -> str:
+        """What ``{{char}}`` becomes: the nickname where there is one."""
+        return self.speaker.nickname or self.speaker.name
+
+
+def tail_of(lines: Sequence[Line]) -> Tail | None:
+    """The open turn and cell of a chat whose newest messages are ``lines``."""
+    if not lines:
+        return None
+    last = lines[-1]
+    in_cell = [line for line in lines if line.cell == last.cell]
+    return Tail(
+        turn=last.turn,
+        turn_messages=sum(line.turn == last.turn for line in in_cell),
+        cell=last.cell,
+        cell_messages=len(in_cell),
+        cell_tokens=sum(line.tokens for line in in_cell),
+    )

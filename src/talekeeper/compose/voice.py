@@ -1,0 +1,90 @@
+"""Turning stored texts into sent ones: macros, name prefixes and their tokens."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from talekeeper.compose.request import Line, Material
+from talekeeper.domain.limits import LIMITS
+from talekeeper.text.macros import MacroValues, expand
+from talekeeper.text.tokens import Tokenizer, tokenizer_named
+
+__all__ = ["Voice"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Voice:
+    """Expands and counts texts for one composition."""
+
+    material: Material
+    tokenizer: Tokenizer
+    now: datetime | None
+
+    @classmethod
+    def of(cls, material: Material, now: datetime | None) -> "Voice":
+        """The voice of a composition. InvalidInput for a tokenizer that does not exist."""
+        return cls(
+            material=material, tokenizer=tokenizer_named(material.settings.tokenizer), now=now
+        )
+
+    def expand(
+        self, text: str, place: str, *, speaker: str | None = None, original: str = ""
+    ) -> str:
+        """``text`` with its macros filled in; ``place`` seeds the ones that pick at random.
+
+        ``speaker`` is what ``{{char}}`` becomes when it is not the character that will reply.
+        """
+        if "{{" not in text and "<" not in text:
+            return text
+        material, card = self.material, self.material.speaker
+        return expand(
+            text,
+            MacroValues(
+                user=material.user_name,
+                char=speaker or material.speaker_name,
+                persona=material.persona.description if material.persona else "",
+                description=card.description,
+                personality=card.personality,
+                scenario=card.scenario,
+                examples=card.mes_example,
+                group=tuple(material.members) if len(material.members) > 1 else (),
+                original=original,
+                now=self.now,
+                last_message=material.lines[-1].text if material.lines else "",
+                seed=f"{material.seed}/{place}",
+            ),
+        )
+
+    def count(self, text: str) -> int:
+        """Tokens of ``text`` with the overhead of a message."""
+        return self.tokenizer.count(text) + LIMITS.message_overhead
+
+    def say(self, line: Line) -> tuple[str, int]:
+        """(text, tokens) of a recorded message as it is sent; without overhead."""
+        speaker = line.speaker if line.role == "assistant" else None
+        text = self.expand(line.text, f"message:{line.number}/{line.active}", speaker=speaker)
+        if self._prefixed(line) and text:
+            text = f"{line.speaker}: {text}"
+        if text is line.text and line.tokenizer == self.tokenizer.name:
+            tokens = line.tokens
+        else:
+            tokens = self.tokenizer.count(text)
+        for call in line.tool_calls:
+            tokens += self.tokenizer.count(call.name) + self.tokenizer.count(call.arguments)
+            tokens += 2 * LIMITS.message_overhead
+        return text, tokens + len(line.parts) * self.material.settings.image_tokens
+
+    def _prefixed(self, line: Line) -> bool:
+        """Whether "Name: " goes before the text, so that the model knows who spoke."""
+        names = self.material.settings.names
+        if names == "never" or line.role in ("tool", "system"):
+            return False
+        if names == "always":
+            return True
+        if line.role == "user":
+            return line.speaker not in (self.material.user_name, "User")
+        return len(self.material.members) > 1 or line.speaker not in self._own_names()
+
+    def _own_names(self) -> Sequence[str]:
+        card = self.material.speaker
+        return (card.name, card.nickname, *self.material.members)

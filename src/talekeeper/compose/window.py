@@ -1,0 +1,47 @@
+"""The live window: the newest messages that are sent verbatim.
+
+It starts at the earliest cell boundary from which all caps hold; where the newest cell alone is
+over them, at the earliest turn start from which they hold, never later than the current turn.
+Stateless: between two moves of a boundary the prompt's prefix stays the same bytes.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from talekeeper.compose.request import Line
+
+__all__ = ["window_start"]
+
+
+def window_start(
+    lines: Sequence[Line], sizes: Sequence[int], *, complete: bool, messages: int, tokens: int
+) -> int:
+    """The index in ``lines`` at which the window starts.
+
+    ``sizes`` are the lines' tokens; ``complete`` tells that no message precedes the first line.
+    ``messages`` and ``tokens`` are the caps.
+    """
+    if not lines:
+        return 0
+    first = _earliest_within(sizes, messages, tokens)
+    starts = [index for index, (a, b) in enumerate(pairwise(lines), 1) if a.turn != b.turn]
+    if complete or lines[0].number == lines[0].turn:
+        starts.insert(0, 0)
+    for index in starts:
+        begins_cell = index == 0 or lines[index].cell != lines[index - 1].cell
+        if index >= first and begins_cell:
+            return index
+    within = [index for index in starts if index >= first]
+    if within:
+        return within[0]
+    return starts[-1] if starts else 0
+
+
+def _earliest_within(sizes: Sequence[int], messages: int, tokens: int) -> int:
+    """The smallest index from which the rest holds both caps."""
+    used = 0
+    for taken, index in enumerate(range(len(sizes) - 1, -1, -1)):
+        used += sizes[index]
+        if used > tokens or taken + 1 > messages:
+            return index + 1
+    return 0

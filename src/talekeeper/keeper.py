@@ -1,0 +1,145 @@
+"""Keeper: one account's chats, characters and settings, and the verbs that work on them."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection
+from uuid_utils import uuid7
+
+from talekeeper.compose.composer import compose
+from talekeeper.compose.gather import gather
+from talekeeper.compose.request import Request
+from talekeeper.domain.block import Context, Mode
+from talekeeper.domain.chat import Message, Role
+from talekeeper.parts.characters import Characters, Personas
+from talekeeper.parts.chats import Chats
+from talekeeper.parts.desk import Desk
+from talekeeper.parts.files import Files
+from talekeeper.parts.messages import Messages
+from talekeeper.parts.settings import Settings
+from talekeeper.record import people
+from talekeeper.record.messages import NewMessage, NewSwipe
+from talekeeper.store.accounts import Account
+from talekeeper.store.database import Database
+from talekeeper.store.opening import open_database
+
+__all__ = ["Keeper"]
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _new_id() -> str:
+    return str(uuid7())
+
+
+class Keeper:
+    """One account of one database. Open it with :meth:`open`; every method is a coroutine.
+
+    ``clock`` and ``new_id`` are there for tests: a moment with a zone, and a fresh UUID as text.
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self.chats = Chats(desk)
+        self.messages = Messages(desk)
+        self.characters = Characters(desk)
+        self.personas = Personas(desk)
+        self.settings = Settings(desk)
+        self.files = Files(desk)
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls,
+        where: str | Path = "sqlite://",
+        *,
+        account: str = "default",
+        clock: Callable[[], datetime] = _utc_now,
+        new_id: Callable[[], str] = _new_id,
+    ) -> AsyncIterator["Keeper"]:
+        """Open a database file or URL and make the schema and the account where they are missing.
+
+        ``where`` is a path, ``sqlite:///path``, ``sqlite://`` (in memory, gone at the end) or
+        ``postgresql://…``. Raises StoreError, StoreTooNew, InvalidInput.
+        """
+        database = await open_database(where)
+        try:
+            yield await cls.of(database, account, clock=clock, new_id=new_id)
+        finally:
+            await database.close()
+
+    @classmethod
+    async def of(
+        cls,
+        database: Database,
+        account: str,
+        *,
+        clock: Callable[[], datetime] = _utc_now,
+        new_id: Callable[[], str] = _new_id,
+    ) -> "Keeper":
+        """A Keeper for an account of a database that is open already."""
+
+        def unit(connection: Connection) -> Account:
+            return people.account_named(connection, account, new_id=new_id(), now=clock())
+
+        return cls(Desk(database, await database.write(unit), clock=clock, new_id=new_id))
+
+    async def record(
+        self,
+        chat: str,
+        text: str,
+        *,
+        role: Role = "user",
+        speaker: str | None = None,
+        sent_at: datetime | None = None,
+        external_id: str | None = None,
+        tool_call_id: str | None = None,
+        expected_version: int | None = None,
+        **more: Any,
+    ) -> Message:
+        """Record what was said: append a message with one swipe to a chat.
+
+        ``role`` is user, assistant (a character; ``speaker`` says which in a group), system (a
+        narrator) or tool. ``more`` are further fields of NewSwipe. Raises NotFound,
+        InvalidInput, Conflict.
+        """
+        new = NewMessage(
+            role=role,
+            swipes=(NewSwipe(text=text, sent_at=sent_at or self._desk.clock(), **more),),
+            speaker=speaker,
+            external_id=external_id,
+            tool_call_id=tool_call_id,
+        )
+        return await self.messages.add(chat, new, expected_version=expected_version)
+
+    async def compose(
+        self,
+        chat: str,
+        input: str | None = None,  # noqa: A002
+        *,
+        speaker: str | None = None,
+        replacing: int | None = None,
+        mode: Mode = "reply",
+        now: datetime | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> Context:
+        """What the model would see now: messages to send, and the receipt. Nothing is recorded.
+
+        ``input`` is what the user is about to say, None when it is recorded already; ``speaker``
+        who replies; ``replacing`` the message to regenerate; ``settings`` overrides for this once.
+        Raises BudgetExceeded, NotFound, InvalidInput.
+        """
+        request = Request(
+            input=input,
+            speaker=speaker,
+            replacing=replacing,
+            mode=mode,
+            now=now or self._desk.clock(),
+        )
+        material = await self._desk.read(gather, self._desk.key(chat), request, settings or {})
+        return compose(material, request)

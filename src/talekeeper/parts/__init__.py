@@ -1,0 +1,1 @@
+"""The groups of methods of a Keeper: chats, messages, characters, personas, settings."""

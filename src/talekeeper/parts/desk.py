@@ -1,0 +1,56 @@
+"""What the parts of a Keeper share: the account, the database, the clock and the ids."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from sqlalchemy import Connection
+
+from talekeeper.store.accounts import Account
+from talekeeper.store.database import Database
+from talekeeper.store.keys import ChatKey
+
+__all__ = ["Desk"]
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+class Desk:
+    """Runs units of work for one account."""
+
+    def __init__(
+        self,
+        database: Database,
+        account: Account,
+        *,
+        clock: Callable[[], datetime],
+        new_id: Callable[[], str],
+    ) -> None:
+        self.database = database
+        self.account = account
+        self.clock = clock
+        self.new_id = new_id
+
+    def key(self, chat: str) -> ChatKey:
+        """The key of a chat of this account."""
+        return ChatKey(self.account.id, chat)
+
+    async def read(
+        self, unit: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run a unit that only reads, on one snapshot."""
+        return await self.database.read(partial(_call, unit, args, kwargs))
+
+    async def write(
+        self, unit: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run a unit that writes, in one transaction."""
+        return await self.database.write(partial(_call, unit, args, kwargs))
+
+
+def _call(
+    unit: Callable[..., T], args: Sequence[Any], kwargs: Mapping[str, Any], connection: Connection
+) -> T:
+    return unit(connection, *args, **kwargs)

@@ -1,0 +1,99 @@
+"""Character cards in and out."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import Connection
+
+from talekeeper.domain.character import Card, Character
+from talekeeper.domain.errors import InvalidInput
+from talekeeper.formats.card import read_card
+from talekeeper.formats.card_write import changed_document, write_card_json
+from talekeeper.formats.imported import ImportedCard
+from talekeeper.formats.png_card import replace_png_card
+from talekeeper.record import people
+from talekeeper.record.report import ImportReport, Outcome, card_report
+from talekeeper.record.texts import storable
+from talekeeper.store import characters as rows
+
+__all__ = ["CardKind", "export_card", "import_card"]
+
+CardKind = Literal["png", "json"]
+
+_PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def import_card(
+    connection: Connection,
+    account: str,
+    imported: ImportedCard,
+    data: bytes,
+    *,
+    file_name: str,
+    new_id: str,
+    now: datetime,
+    dry_run: bool = False,
+) -> ImportReport:
+    """Add the character of a card file, and keep the file.
+
+    A card that is there already adds nothing. A character that a chat brought by name only is
+    filled from the card; its chats then have it.
+    """
+    mark = people.fingerprint(imported.card)
+    present = rows.by_fingerprint(connection, account, mark)
+    if present:
+        return card_report(file_name, imported, outcome="present", id=present.id)
+    bare = _by_name_only(connection, account, imported.card.name)
+    outcome: Outcome = "filled" if bare else "new"
+    if dry_run:
+        return card_report(file_name, imported, outcome=outcome, id=bare.id if bare else None)
+    document = _storable(dict(imported.document))
+    if bare:
+        character = Character(id=bare.id, card=imported.card, version=bare.version + 1)
+        rows.update_character(
+            connection, account, character, document=document, fingerprint=mark, now=now
+        )
+    else:
+        character = Character(id=new_id, card=imported.card)
+        rows.insert_character(
+            connection, account, character, document=document, fingerprint=mark, now=now
+        )
+    kind = "png" if data.startswith(_PNG) else "json"
+    rows.keep_file(connection, account, character.id, kind=kind, content=data)
+    return card_report(file_name, imported, outcome=outcome, id=character.id)
+
+
+def _by_name_only(connection: Connection, account: str, name: str) -> Character | None:
+    """The one character of that name that has nothing but its name."""
+    found = [c for c in rows.by_name(connection, account, name) if c.card == Card(name=c.name)]
+    return found[0] if len(found) == 1 else None
+
+
+def _storable(value: Any) -> Any:
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, Mapping):
+        return {storable(str(key)): _storable(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_storable(item) for item in value]
+    return value
+
+
+def export_card(
+    connection: Connection, account: str, wanted: str, *, kind: CardKind | None = None
+) -> bytes:
+    """A character's card file: byte for byte as it came if nothing changed. Raises NotFound."""
+    character = people.character_named(connection, account, wanted)
+    kept_kind, original = rows.file_of(connection, account, character.id) or ("json", None)
+    if original is not None and kind in (None, kept_kind):
+        imported = read_card(original)
+        if imported.card == character.card:
+            return original
+        if kept_kind == "png":
+            return replace_png_card(original, changed_document(imported.document, character.card))
+        return write_card_json(imported.document, character.card, original)
+    if kind == "png":
+        raise InvalidInput(f"{character.name!r} has no picture; export it as JSON.")
+    document = rows.document(connection, account, character.id)
+    return write_card_json(document or {}, character.card, None)

@@ -1,0 +1,75 @@
+"""Writing a chat as a SillyTavern file: untouched lines byte for byte, the others anew."""
+
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO
+
+from sqlalchemy import Connection
+
+from talekeeper.domain.chat import Message
+from talekeeper.formats.st_write import write_header, write_line
+from talekeeper.store import chats as chat_rows
+from talekeeper.store import lines as line_rows
+from talekeeper.store import messages as rows
+from talekeeper.store.keys import ChatKey
+
+__all__ = ["export_chat"]
+
+_PAGE = 500
+
+
+def export_chat(connection: Connection, key: ChatKey, out: BinaryIO) -> int:
+    """Write the chat to ``out`` on one snapshot; answers the bytes written. Raises NotFound."""
+    state = chat_rows.state(connection, key)
+    source = line_rows.import_of(connection, key)
+    keys = {
+        member.character_id: member.speaker_key
+        for member in chat_rows.participants_of(connection, key)
+    }
+    written, held = 0, b""
+    if source is None:
+        held = write_header(authors_note=state.settings.authors_note)
+    for piece in _pieces(connection, key, keys):
+        if held and not held.endswith(b"\n"):
+            held += b"\n"
+        written += out.write(held)
+        held = piece
+    if source is None or not source.final_newline:
+        held = held.removesuffix(b"\n").removesuffix(b"\r")
+    elif not held.endswith(b"\n"):
+        held += b"\n"
+    return written + out.write(held)
+
+
+def _pieces(
+    connection: Connection, key: ChatKey, keys: dict[str | None, str | None]
+) -> Iterator[bytes]:
+    """The lines of the file in order: those that were imported, then what came after."""
+    at = -1
+    while page := line_rows.page(connection, key, after=at, limit=_PAGE):
+        at = page[-1].line
+        held = rows.of_lines(connection, key, page[0].line, at)
+        for row in page:
+            messages = held.get(row.line, [])
+            if row.chain is None or (messages and all(m.untouched for m in messages)):
+                yield row.raw
+            elif messages:
+                yield write_line([m.message for m in messages], row.raw)
+    number = 0
+    while fresh := rows.without_line(connection, key, after=number, limit=_PAGE):
+        number = fresh[-1].number
+        for group in _tool_groups(fresh):
+            yield write_line(group, speaker_key=keys.get(group[0].character_id))
+
+
+def _tool_groups(messages: Sequence[Message]) -> Iterator[Sequence[Message]]:
+    """Messages one by one, a call together with the results that follow it."""
+    group: list[Message] = []
+    for message in messages:
+        if group and message.role == "tool" and group[0].swipe.tool_calls:
+            group.append(message)
+            continue
+        if group:
+            yield group
+        group = [message]
+    if group:
+        yield group

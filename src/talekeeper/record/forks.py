@@ -1,0 +1,57 @@
+"""Forking: a new chat that starts as a copy up to a message.
+
+One transaction and a constant number of statements, whatever the length of the chat.
+"""
+
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from talekeeper.record.texts import checked_name
+from talekeeper.store import chats as chat_rows
+from talekeeper.store import lines as line_rows
+from talekeeper.store import messages as rows
+from talekeeper.store.keys import ChatKey
+
+__all__ = ["fork"]
+
+
+def fork(
+    connection: Connection,
+    source: ChatKey,
+    target: ChatKey,
+    number: int,
+    *,
+    now: datetime,
+    title: str | None = None,
+    importing: bool = False,
+) -> None:
+    """Make ``target`` a copy of ``source`` up to and including message ``number``.
+
+    Numbers, swipes, flags, turns, cells, settings, participants and the imported lines are copied;
+    characters and personas are shared. Raises NotFound where the message does not exist.
+    """
+    state = chat_rows.state(connection, source)
+    last = rows.get(connection, source, number)
+    later, later_excluded = rows.counts(connection, source, since=number + 1)
+    chat_rows.insert_chat(
+        connection,
+        target,
+        title=checked_name(title, "A title") if title else _fork_title(state.title, number),
+        channel=state.channel,
+        persona_id=state.persona_id,
+        settings=state.chat_settings,
+        now=now,
+        importing=importing,
+        forked_from=(source.chat, number),
+        next_number=last.number + 1,
+        messages=state.messages - later,
+        excluded=state.excluded - later_excluded,
+    )
+    chat_rows.copy_participants(connection, source, target)
+    rows.copy_until(connection, source, target, number)
+    line_rows.copy_until(connection, source, target, number)
+
+
+def _fork_title(title: str, number: int) -> str:
+    return f"{title[:250]} (fork at {number})"

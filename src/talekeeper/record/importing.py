@@ -1,0 +1,335 @@
+"""Writing an imported chat: in batches, into a chat that nobody sees until it is whole.
+
+A new chat fills an invisible chat. A branch fills an invisible fork of its parent. A longer version
+fills an invisible chat whose rows move to the chat that is there when all have been written. A
+dead import leaves only an invisible chat, which the next import sweeps.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import PurePath
+from typing import Any
+
+from sqlalchemy import Connection
+
+from talekeeper.domain.cell import Tail, grow, place
+from talekeeper.domain.chat import Message, Swipe
+from talekeeper.domain.errors import Conflict
+from talekeeper.domain.limits import LIMITS
+from talekeeper.formats.imported import (
+    ImportedHeader,
+    ImportedLine,
+    ImportedMessage,
+    SkippedLine,
+)
+from talekeeper.record import forks, people
+from talekeeper.record.casting import Casting
+from talekeeper.record.relation import Relation
+from talekeeper.record.report import ImportReport, Tally
+from talekeeper.record.texts import storable
+from talekeeper.store import chats as chat_rows
+from talekeeper.store import lines as line_rows
+from talekeeper.store import messages as rows
+from talekeeper.store.keys import ChatKey
+from talekeeper.store.lines import ImportRow, LineRow
+from talekeeper.text.tokens import Tokenizer, tokenizer_named
+
+__all__ = ["Chained", "ChatImport"]
+
+Chained = tuple[ImportedHeader | ImportedLine | SkippedLine, bytes | None]
+
+
+@dataclass(slots=True)
+class ChatImport:
+    """One import under way: ``begin``, ``write`` each batch, ``finish`` or ``abandon``."""
+
+    key: ChatKey
+    file_name: str
+    relation: Relation
+    new_id: Callable[[], str]
+    tally: Tally = field(default_factory=Tally)
+    header: ImportedHeader | None = None
+    added: int = 0
+    _casting: Casting | None = None
+    _tokenizer: Tokenizer | None = None
+    _live_cap: int = 0
+    _tail: Tail | None = None
+    _number: int = 1
+    _target_version: int = 0
+    _last_line: int = 0
+    _heard: int = 0
+    _user: str | None = None
+    _ends_with_newline: bool = False
+
+    @property
+    def target(self) -> ChatKey | None:
+        """The chat that is there already, None for a new one."""
+        return ChatKey(self.key.account, self.relation.chat) if self.relation.chat else None
+
+    @property
+    def title(self) -> str:
+        """The file's name without its ending."""
+        return storable(PurePath(self.file_name).stem)[: LIMITS.title_characters] or "Imported chat"
+
+    def begin(self, connection: Connection, *, now: datetime) -> None:
+        """Sweep dead imports and make the invisible chat."""
+        idle = timedelta(minutes=LIMITS.import_idle_minutes)
+        chat_rows.sweep(connection, before=now - idle)
+        base = self.target
+        if base and self.relation.kind == "branch":
+            number = self.relation.number
+            forks.fork(
+                connection, base, self.key, number, now=now, title=self.title, importing=True
+            )
+            base = self.key
+        else:
+            chat_rows.insert_chat(
+                connection,
+                self.key,
+                title=self.title,
+                channel="web",
+                persona_id=None,
+                settings={},
+                now=now,
+                importing=True,
+            )
+        self._continue(connection, base)
+
+    def _continue(self, connection: Connection, base: ChatKey | None) -> None:
+        """Take up where ``base`` ends: numbers, turn and cell, participants, settings."""
+        self._casting = Casting(account=self.key.account, new_id=self.new_id)
+        state = chat_rows.state(connection, base or self.key, importing=True)
+        settings = state.settings
+        self._tokenizer = tokenizer_named(settings.tokenizer)
+        self._live_cap = settings.live_cap_tokens(state.plan)
+        if base is None:
+            return
+        self._tail = rows.tail(connection, base)
+        self._number = state.next_number
+        self._target_version = state.version
+        self._casting.members = chat_rows.participants_of(connection, base)
+        self._casting.main = self._casting.members[0].name if self._casting.members else None
+        self._last_line = line_rows.last(connection, base)
+
+    def write(self, connection: Connection, batch: Sequence[Chained], *, now: datetime) -> None:
+        """Write the next items of the file in one transaction."""
+        shared, fresh = self._divide(batch)
+        self._overlay(connection, shared)
+        messages: list[dict[str, Any]] = []
+        swipes: list[dict[str, Any]] = []
+        kept: list[LineRow] = []
+        for item, chain in fresh:
+            line = self._line_number(item)
+            if item.raw:
+                kept.append(LineRow(line, chain, item.raw))
+            if isinstance(item, ImportedLine):
+                for imported in item.messages:
+                    message = self._message(connection, imported)
+                    messages.append(
+                        rows.message_row(self.key, message, line=line, line_version=message.version)
+                    )
+                    swipes += (
+                        rows.swipe_row(self.key, message.number, swipe) for swipe in message.swipes
+                    )
+        rows.insert_many(connection, messages, swipes)
+        line_rows.insert_lines(connection, self.key, kept)
+        self.added += len(messages)
+        chat_rows.change(connection, self.key, now=now, importing_since=now)
+
+    def count(self, batch: Iterable[Chained]) -> None:
+        """Take items into account without writing anything: a dry run."""
+        _, fresh = self._divide(batch)
+        self.added += sum(len(i.messages) for i, _ in fresh if isinstance(i, ImportedLine))
+
+    def _divide(self, batch: Iterable[Chained]) -> tuple[list[Chained], list[Chained]]:
+        """What the chat that is there holds already, and what is new; counts both."""
+        shared: list[Chained] = []
+        fresh: list[Chained] = []
+        for item, chain in batch:
+            self.tally.count(item)
+            if isinstance(item, ImportedHeader):
+                self._meet(item)
+            if item.raw:
+                self._ends_with_newline = item.raw.endswith(b"\n")
+            if isinstance(item, ImportedLine):
+                self._heard += 1
+                self._user = self._user or _user_in(item)
+            old = self.target is not None and self._heard <= self.relation.shared
+            (shared if old else fresh).append((item, chain))
+        return shared, fresh
+
+    def _meet(self, header: ImportedHeader) -> None:
+        self.header = header
+        if self._casting and header.character_name and not header.group:
+            self._casting.main = self._casting.main or storable(header.character_name)
+        self._user = storable(header.user_name) if header.user_name else None
+
+    def _line_number(self, item: ImportedHeader | ImportedLine | SkippedLine) -> int:
+        if self.target is None or self.relation.aligned:
+            return item.line
+        self._last_line += 1
+        return self._last_line
+
+    def _overlay(self, connection: Connection, shared: Sequence[Chained]) -> None:
+        """Take over lines that changed in the file since, where the person changed nothing."""
+        base = self.key if self.relation.kind == "branch" else self.target
+        found = {item.line: (item, chain) for item, chain in shared if item.raw}
+        if base is None or not found or not self.relation.aligned:
+            return
+        known = line_rows.raw_of(connection, base, list(found))
+        differing = [line for line, (item, _) in found.items() if known.get(line) != item.raw]
+        if not differing:
+            return
+        held = rows.of_lines(connection, base, differing[0], differing[-1])
+        for line in differing:
+            item, chain = found[line]
+            messages = held.get(line, [])
+            if isinstance(item, ImportedLine):
+                same = len(messages) == len(item.messages)
+                if not same or not all(message.untouched for message in messages):
+                    continue
+                for old, imported in zip(messages, item.messages, strict=True):
+                    self._replace(connection, old.message, imported, line)
+            line_rows.remove(connection, self.key, line)
+            line_rows.insert_lines(connection, self.key, [LineRow(line, chain, item.raw)])
+
+    def _replace(
+        self, connection: Connection, old: Message, imported: ImportedMessage, line: int
+    ) -> None:
+        rows.remove(connection, self.key, [old.number])
+        message = Message(
+            number=old.number,
+            role=imported.role,
+            speaker=storable(imported.speaker),
+            character_id=old.character_id,
+            active=imported.active,
+            turn=old.turn,
+            cell=old.cell,
+            version=old.version + 1,
+            swipes=self._swipes(imported),
+            excluded=imported.excluded,
+            forget=old.forget,
+            external_id=old.external_id,
+            tool_call_id=imported.tool_call_id,
+        )
+        rows.insert_many(
+            connection,
+            [rows.message_row(self.key, message, line=line, line_version=message.version)],
+            [rows.swipe_row(self.key, message.number, swipe) for swipe in message.swipes],
+        )
+
+    def _message(self, connection: Connection, imported: ImportedMessage) -> Message:
+        assert self._casting is not None
+        swipes = self._swipes(imported)
+        number, tokens = self._number, swipes[imported.active].tokens
+        turn, cell = place(
+            self._tail,
+            number=number,
+            role=imported.role,
+            live_cap=self._live_cap,
+            limits=LIMITS,
+        )
+        if not imported.excluded:
+            self._tail = grow(self._tail, turn=turn, cell=cell, tokens=tokens)
+        elif self._tail is None or (turn, cell) != (self._tail.turn, self._tail.cell):
+            self._tail = Tail(turn=turn, turn_messages=0, cell=cell, cell_messages=0, cell_tokens=0)
+        self._number += 1
+        return Message(
+            number=number,
+            role=imported.role,
+            speaker=storable(imported.speaker),
+            character_id=self._casting.character_of(connection, imported),
+            active=imported.active,
+            turn=turn,
+            cell=cell,
+            version=1,
+            swipes=swipes,
+            excluded=imported.excluded,
+            tool_call_id=imported.tool_call_id,
+        )
+
+    def _swipes(self, imported: ImportedMessage) -> tuple[Swipe, ...]:
+        assert self._tokenizer is not None
+        return tuple(
+            Swipe(
+                index=index,
+                text=(text := storable(swipe.text)),
+                tokens=self._tokenizer.count(text),
+                tokenizer=self._tokenizer.name,
+                sent_at=swipe.sent_at,
+                model=swipe.model,
+                reasoning=storable(swipe.reasoning) if swipe.reasoning else None,
+                tool_calls=imported.tool_calls if index == imported.active else (),
+                parts=imported.parts if index == imported.active else (),
+            )
+            for index, swipe in enumerate(imported.swipes)
+        )
+
+    def finish(self, connection: Connection, *, now: datetime) -> ImportReport:
+        """Make the chat visible, or move what is new to the chat that is there."""
+        assert self._casting is not None
+        key = self.key
+        if self.target and self.relation.kind == "longer":
+            key = self.target
+            if chat_rows.state(connection, key, lock=True).version != self._target_version:
+                raise Conflict(
+                    "The chat changed while the file was read. Nothing was imported; import again."
+                )
+            rows.move(connection, self.key, key)
+            line_rows.move(connection, self.key, key)
+            chat_rows.remove(connection, self.key)
+        self._casting.save(connection, key, now=now)
+        self._save_import(connection, key, now)
+        messages, excluded = rows.counts(connection, key)
+        values: dict[str, Any] = {
+            "messages": messages,
+            "excluded": excluded,
+            "next_number": self._number,
+            "importing_since": None,
+        }
+        if self.relation.kind == "new":
+            values |= self._settings(connection, now)
+        chat_rows.change(connection, key, now=now, **values)
+        return self.report(key.chat)
+
+    def _settings(self, connection: Connection, now: datetime) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        if self._user:
+            persona = people.persona_named(
+                connection, self.key.account, self._user, new_id=self.new_id(), now=now
+            )
+            values["persona_id"] = persona.id
+        if self.header and self.header.authors_note:
+            note = self.header.authors_note.model_dump()
+            values["settings"] = {"authors_note": {**note, "text": storable(note["text"])}}
+        return values
+
+    def _save_import(self, connection: Connection, key: ChatKey, now: datetime) -> None:
+        integrity = self.header.integrity if self.header else None
+        row = ImportRow(
+            format="sillytavern",
+            file_name=storable(self.file_name),
+            integrity=storable(integrity) if integrity else None,
+            final_newline=self._ends_with_newline,
+            imported_at=now,
+        )
+        line_rows.replace_import(connection, key, row)
+
+    def report(self, chat: str | None) -> ImportReport:
+        """What came in, or would have."""
+        return self.tally.report(
+            file=self.file_name,
+            outcome=self.relation.kind,
+            id=chat,
+            title=self.title,
+            added=self.added,
+        )
+
+    def abandon(self, connection: Connection) -> None:
+        """Take the invisible chat away again."""
+        chat_rows.remove(connection, self.key)
+
+
+def _user_in(line: ImportedLine) -> str | None:
+    return next((storable(m.speaker) for m in line.messages if m.role == "user"), None)

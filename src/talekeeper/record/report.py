@@ -1,0 +1,140 @@
+"""What an import did, for the person who asked for it."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from talekeeper.formats.imported import (
+    ImportedCard,
+    ImportedHeader,
+    ImportedLine,
+    Notice,
+    SkippedLine,
+)
+
+__all__ = ["ImportReport", "Outcome", "Tally"]
+
+Outcome = Literal["new", "longer", "branch", "present", "filled"]
+"""new; a longer version of a chat that was there; a branch of one; there already, nothing added;
+a character that a chat had brought by name only, now filled from its card."""
+
+_NOTICES_KEPT = 200
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ImportReport:
+    """What came in from one file. ``added`` counts messages; the other counts are the file's.
+
+    ``unknown`` are fields that are kept but not understood, with how often they occur. ``id`` is
+    None after a dry run of something new.
+    """
+
+    file: str
+    kind: Literal["chat", "character"]
+    outcome: Outcome
+    id: str | None
+    title: str
+    messages: int = 0
+    swipes: int = 0
+    excluded: int = 0
+    added: int = 0
+    skipped_lines: int = 0
+    book_entries: int = 0
+    notices: tuple[Notice, ...] = ()
+    notices_left_out: int = 0
+    unknown: dict[str, int] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """The documented JSON shape that ``talekeeper import --json`` prints."""
+        return {
+            "file": self.file,
+            "kind": self.kind,
+            "outcome": self.outcome,
+            "id": self.id,
+            "title": self.title,
+            "messages": self.messages,
+            "swipes": self.swipes,
+            "excluded": self.excluded,
+            "added": self.added,
+            "skipped_lines": self.skipped_lines,
+            "book_entries": self.book_entries,
+            "unknown": self.unknown,
+            "notices": [
+                {"text": notice.text, "line": notice.line, "path": notice.path}
+                for notice in self.notices
+            ],
+            "notices_left_out": self.notices_left_out,
+        }
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts a chat file while it streams by; notices are bounded, however bad the file."""
+
+    messages: int = 0
+    swipes: int = 0
+    excluded: int = 0
+    skipped_lines: int = 0
+    notices: list[Notice] = field(default_factory=list)
+    notices_left_out: int = 0
+    unknown: Counter[str] = field(default_factory=Counter)
+
+    def count(self, item: ImportedHeader | ImportedLine | SkippedLine) -> None:
+        """Take one item of the file into account."""
+        self.note(item.notices)
+        if isinstance(item, ImportedLine):
+            self.messages += len(item.messages)
+            self.swipes += sum(len(message.swipes) for message in item.messages)
+            self.excluded += sum(message.excluded for message in item.messages)
+            self.unknown.update(item.unknown)
+        elif isinstance(item, SkippedLine) and item.notices:
+            self.skipped_lines += 1
+
+    def note(self, notices: Iterable[Notice]) -> None:
+        """Keep notices as long as there is room."""
+        for notice in notices:
+            if len(self.notices) < _NOTICES_KEPT:
+                self.notices.append(notice)
+            else:
+                self.notices_left_out += 1
+
+    def report(
+        self, *, file: str, outcome: Outcome, id: str | None, title: str, added: int
+    ) -> ImportReport:
+        """The report on a chat file."""
+        return ImportReport(
+            file=file,
+            kind="chat",
+            outcome=outcome,
+            id=id,
+            title=title,
+            messages=self.messages,
+            swipes=self.swipes,
+            excluded=self.excluded,
+            added=added,
+            skipped_lines=self.skipped_lines,
+            notices=tuple(self.notices),
+            notices_left_out=self.notices_left_out,
+            unknown=dict(self.unknown.most_common()),
+        )
+
+
+def card_report(
+    file: str,
+    imported: ImportedCard,
+    *,
+    outcome: Outcome,
+    id: str | None,  # noqa: A002
+) -> ImportReport:
+    """The report on a character card."""
+    return ImportReport(
+        file=file,
+        kind="character",
+        outcome=outcome,
+        id=id,
+        title=imported.card.name,
+        book_entries=imported.card.book_entries,
+        notices=imported.notices,
+        unknown=dict.fromkeys(imported.unknown, 1),
+    )

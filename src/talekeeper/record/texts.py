@@ -1,0 +1,41 @@
+"""What a text must be to be kept: bounded, and storable on both databases."""
+
+import re
+
+from talekeeper.domain.errors import InvalidInput
+from talekeeper.domain.limits import LIMITS
+
+__all__ = ["checked", "checked_name", "storable"]
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def checked(text: str) -> str:
+    """The text of a message as a person or program gives it. InvalidInput says what is wrong."""
+    if len(text) > LIMITS.message_characters:
+        raise InvalidInput(
+            f"A message holds at most {LIMITS.message_characters} characters; "
+            f"this one has {len(text)}. Split it."
+        )
+    found = _UNSTORABLE.search(text)
+    if found:
+        raise InvalidInput(
+            f"Character {found.start() + 1} of the text (U+{ord(found[0]):04X}) cannot be stored. "
+            "Remove it."
+        )
+    return text
+
+
+def checked_name(name: str, what: str) -> str:
+    """A name or title: not blank, one line, bounded."""
+    name = " ".join(checked(name).split())
+    if not name:
+        raise InvalidInput(f"{what} must not be empty.")
+    if len(name) > LIMITS.title_characters:
+        raise InvalidInput(f"{what} holds at most {LIMITS.title_characters} characters.")
+    return name
+
+
+def storable(text: str) -> str:
+    """The same text with what cannot be stored replaced by U+FFFD; for imported files."""
+    return _UNSTORABLE.sub("\ufffd", text) if _UNSTORABLE.search(text) else text

@@ -1,0 +1,354 @@
+"""Chats and their participants."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    Connection,
+    Row,
+    String,
+    and_,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
+from sqlalchemy import cast as sql_cast
+
+from talekeeper.domain.character import Character
+from talekeeper.domain.chat import Chat
+from talekeeper.domain.errors import Ambiguous, NotFound
+from talekeeper.domain.limits import Plan, plan_named
+from talekeeper.domain.settings import GenerationSettings
+from talekeeper.store.characters import card_from_json
+from talekeeper.store.copying import copied
+from talekeeper.store.keys import ChatKey, is_id, lookup_key
+from talekeeper.store.tables import accounts, characters, chats, participants
+
+__all__ = [
+    "ChatState",
+    "Participant",
+    "add_participants",
+    "cast",
+    "change",
+    "copy_participants",
+    "find",
+    "get",
+    "insert_chat",
+    "listed",
+    "participants_of",
+    "remove",
+    "state",
+    "sweep",
+]
+
+_CHAT = (
+    chats.c.id,
+    chats.c.title,
+    chats.c.channel,
+    chats.c.persona_id,
+    chats.c.messages,
+    chats.c.version,
+    chats.c.created_at,
+    chats.c.updated_at,
+    chats.c.forked_from,
+    chats.c.forked_at,
+)
+_DEFAULTS = GenerationSettings()
+_VISIBLE = chats.c.importing_since.is_(None)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Participant:
+    """A character in a chat. ``name`` and ``speaker_key`` are as when it joined."""
+
+    position: int
+    character_id: str | None
+    name: str
+    speaker_key: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ChatState:
+    """What every write and every composition needs to know of a chat before anything else."""
+
+    key: ChatKey
+    title: str
+    channel: str
+    persona_id: str | None
+    version: int
+    next_number: int
+    messages: int
+    excluded: int
+    plan_name: str
+    account_settings: Mapping[str, Any]
+    chat_settings: Mapping[str, Any]
+
+    @property
+    def plan(self) -> Plan:
+        """The account's plan."""
+        return plan_named(self.plan_name)
+
+    @property
+    def settings(self) -> GenerationSettings:
+        """The account's settings with the chat's overrides."""
+        return _DEFAULTS.changed(**{**self.account_settings, **self.chat_settings})
+
+
+def state(
+    connection: Connection, key: ChatKey, *, lock: bool = False, importing: bool = False
+) -> ChatState:
+    """The state of a chat; ``lock`` keeps other writers out until the unit ends.
+
+    Raises NotFound. A chat that is still being imported is found only with ``importing``.
+    """
+    if not is_id(key.chat):
+        raise NotFound(f"There is no chat {key.chat!r}.")
+    statement = (
+        select(
+            chats.c.title,
+            chats.c.channel,
+            chats.c.persona_id,
+            chats.c.version,
+            chats.c.next_number,
+            chats.c.messages,
+            chats.c.excluded,
+            accounts.c.plan.label("plan_name"),
+            accounts.c.settings.label("account_settings"),
+            chats.c.settings.label("chat_settings"),
+        )
+        .join_from(chats, accounts, accounts.c.id == chats.c.account_id)
+        .where(chats.c.account_id == key.account, chats.c.id == key.chat)
+    )
+    if not importing:
+        statement = statement.where(_VISIBLE)
+    if lock:
+        statement = statement.with_for_update(of=chats)
+    row = connection.execute(statement).one_or_none()
+    if row is None:
+        raise NotFound(f"There is no chat {key.chat!r}.")
+    return ChatState(key=key, **row._mapping)
+
+
+def change(connection: Connection, key: ChatKey, *, now: datetime, **values: Any) -> None:
+    """Set columns of a chat and count one change."""
+    if "title" in values:
+        values["title_key"] = lookup_key(values["title"])
+    connection.execute(
+        update(chats)
+        .where(chats.c.account_id == key.account, chats.c.id == key.chat)
+        .values(version=chats.c.version + 1, updated_at=now, **values)
+    )
+
+
+def insert_chat(
+    connection: Connection,
+    key: ChatKey,
+    *,
+    title: str,
+    channel: str,
+    persona_id: str | None,
+    settings: Mapping[str, Any],
+    now: datetime,
+    importing: bool = False,
+    forked_from: tuple[str, int] | None = None,
+    next_number: int = 1,
+    messages: int = 0,
+    excluded: int = 0,
+) -> None:
+    """Add a chat; with ``importing`` it stays invisible until that mark is taken away."""
+    connection.execute(
+        insert(chats).values(
+            account_id=key.account,
+            id=key.chat,
+            title=title,
+            title_key=lookup_key(title),
+            channel=channel,
+            persona_id=persona_id,
+            settings=dict(settings),
+            version=1,
+            next_number=next_number,
+            messages=messages,
+            excluded=excluded,
+            forked_from=forked_from[0] if forked_from else None,
+            forked_at=forked_from[1] if forked_from else None,
+            importing_since=now if importing else None,
+            created_at=now,
+            updated_at=now,
+        )
+    )
+
+
+def add_participants(connection: Connection, key: ChatKey, members: Sequence[Participant]) -> None:
+    """Add characters to a chat; positions are the caller's."""
+    if members:
+        connection.execute(
+            insert(participants),
+            [
+                {
+                    "account_id": key.account,
+                    "chat_id": key.chat,
+                    "position": member.position,
+                    "character_id": member.character_id,
+                    "name": member.name,
+                    "speaker_key": member.speaker_key,
+                }
+                for member in members
+            ],
+        )
+
+
+def participants_of(connection: Connection, key: ChatKey) -> list[Participant]:
+    """The characters of a chat in order."""
+    rows = connection.execute(
+        select(
+            participants.c.position,
+            participants.c.character_id,
+            participants.c.name,
+            participants.c.speaker_key,
+        )
+        .where(participants.c.account_id == key.account, participants.c.chat_id == key.chat)
+        .order_by(participants.c.position)
+    )
+    return [Participant(**row._mapping) for row in rows]
+
+
+def cast(connection: Connection, key: ChatKey) -> list[tuple[Participant, Character | None]]:
+    """The participants in order, each with its character (None where that was deleted)."""
+    rows = connection.execute(
+        select(
+            participants.c.position,
+            participants.c.character_id,
+            participants.c.name,
+            participants.c.speaker_key,
+            characters.c.card,
+            characters.c.version,
+        )
+        .outerjoin_from(
+            participants,
+            characters,
+            and_(
+                characters.c.account_id == participants.c.account_id,
+                characters.c.id == participants.c.character_id,
+            ),
+        )
+        .where(participants.c.account_id == key.account, participants.c.chat_id == key.chat)
+        .order_by(participants.c.position)
+    )
+    return [
+        (
+            Participant(
+                position=row.position,
+                character_id=row.character_id,
+                name=row.name,
+                speaker_key=row.speaker_key,
+            ),
+            Character(id=row.character_id, card=card_from_json(row.card), version=row.version)
+            if row.card is not None
+            else None,
+        )
+        for row in rows
+    ]
+
+
+def get(connection: Connection, key: ChatKey) -> Chat:
+    """The chat of that id. Raises NotFound."""
+    found = _listed(connection, key.account, chats.c.id == key.chat) if is_id(key.chat) else []
+    if not found:
+        raise NotFound(f"There is no chat {key.chat!r}.")
+    return found[0]
+
+
+def listed(connection: Connection, account: str) -> list[Chat]:
+    """All visible chats, the one changed last first."""
+    return _listed(connection, account)
+
+
+def _listed(connection: Connection, account: str, *conditions: Any) -> list[Chat]:
+    rows = connection.execute(
+        select(*_CHAT)
+        .where(chats.c.account_id == account, _VISIBLE, *conditions)
+        .order_by(chats.c.updated_at.desc(), chats.c.id.desc())
+    ).all()
+    members: dict[str, list[str]] = {}
+    among = select(chats.c.id).where(chats.c.account_id == account, _VISIBLE, *conditions)
+    for row in connection.execute(
+        select(participants.c.chat_id, participants.c.character_id)
+        .where(
+            participants.c.account_id == account,
+            participants.c.character_id.is_not(None),
+            participants.c.chat_id.in_(among),
+        )
+        .order_by(participants.c.chat_id, participants.c.position)
+    ):
+        members.setdefault(row.chat_id, []).append(row.character_id)
+    return [_chat(row, members.get(row.id, [])) for row in rows]
+
+
+def _chat(row: Row[*tuple[Any, ...]], members: Sequence[str]) -> Chat:
+    values = dict(row._mapping)
+    forked_from, forked_at = values.pop("forked_from"), values.pop("forked_at")
+    return Chat(
+        characters=tuple(members),
+        forked_from=(forked_from, forked_at) if forked_from else None,
+        **values,
+    )
+
+
+def find(connection: Connection, account: str, name: str) -> ChatKey:
+    """The chat meant by an id, a unique prefix of one, or a title.
+
+    A title must fit exactly (case and Unicode form do not matter) or be the only one that begins
+    with it. Raises NotFound, or Ambiguous naming the first few that fit.
+    """
+    wanted = name.strip()
+    if not wanted:
+        raise NotFound("Name a chat: an id, the beginning of one, or a title.")
+    key, prefix = lookup_key(wanted), wanted.lower().replace("-", "")
+    as_text = func.replace(sql_cast(chats.c.id, String), "-", "")
+    conditions = [chats.c.title_key == key]
+    if prefix and all(letter in "0123456789abcdef" for letter in prefix):
+        conditions.append(as_text.startswith(prefix, autoescape=True))
+    conditions.append(chats.c.title_key.startswith(key, autoescape=True))
+    for condition in conditions:
+        rows = connection.execute(
+            select(chats.c.id, chats.c.title)
+            .where(chats.c.account_id == account, _VISIBLE, condition)
+            .order_by(chats.c.id.desc())
+            .limit(6)
+        ).all()
+        if len(rows) == 1:
+            return ChatKey(account, rows[0].id)
+        if rows:
+            shown = "; ".join(f"{row.id} ({row.title})" for row in rows[:5])
+            raise Ambiguous(f"{name!r} fits more than one chat: {shown}. Use more of the id.")
+    raise NotFound(f"There is no chat {name!r}. 'talekeeper chats' lists them.")
+
+
+def remove(connection: Connection, key: ChatKey) -> None:
+    """Delete a chat and all that hangs on it."""
+    connection.execute(
+        delete(chats).where(chats.c.account_id == key.account, chats.c.id == key.chat)
+    )
+
+
+def sweep(connection: Connection, *, before: datetime) -> int:
+    """Delete chats whose import made no progress since ``before``; tell how many."""
+    return connection.execute(delete(chats).where(chats.c.importing_since < before)).rowcount
+
+
+def copy_participants(connection: Connection, source: ChatKey, target: ChatKey) -> None:
+    """Give another chat of the account the same characters."""
+    connection.execute(copied(participants, source, target))
+
+
+def part_with(connection: Connection, account: str, character_id: str) -> None:
+    """Let go of a character in all chats: its name stays."""
+    connection.execute(
+        update(participants)
+        .where(participants.c.account_id == account, participants.c.character_id == character_id)
+        .values(character_id=None)
+    )

@@ -1,0 +1,198 @@
+"""The lines of imported chat files, byte for byte, and which messages they hold."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select, update
+
+from talekeeper.store.copying import copied
+from talekeeper.store.keys import ChatKey
+from talekeeper.store.tables import chats, imports, lines, messages
+
+__all__ = [
+    "ImportRow",
+    "LineRow",
+    "copy_until",
+    "import_of",
+    "insert_lines",
+    "last",
+    "move",
+    "page",
+    "positions",
+    "raw_of",
+    "remove",
+    "replace_import",
+    "with_integrity",
+]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ImportRow:
+    """The file a chat came from. ``integrity`` is the mark that SillyTavern puts into it."""
+
+    format: str
+    file_name: str
+    integrity: str | None
+    final_newline: bool
+    imported_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class LineRow:
+    """One line. ``chain`` is None where it holds no message."""
+
+    line: int
+    chain: bytes | None
+    raw: bytes
+
+
+def replace_import(connection: Connection, key: ChatKey, row: ImportRow) -> None:
+    """Remember the file a chat comes from, in place of an earlier one."""
+    connection.execute(
+        delete(imports).where(imports.c.account_id == key.account, imports.c.chat_id == key.chat)
+    )
+    connection.execute(
+        insert(imports).values(
+            account_id=key.account,
+            chat_id=key.chat,
+            format=row.format,
+            file_name=row.file_name,
+            integrity=row.integrity,
+            final_newline=row.final_newline,
+            imported_at=row.imported_at,
+        )
+    )
+
+
+def import_of(connection: Connection, key: ChatKey) -> ImportRow | None:
+    """The file a chat came from, None for a chat that was never imported."""
+    row = connection.execute(
+        select(
+            imports.c.format,
+            imports.c.file_name,
+            imports.c.integrity,
+            imports.c.final_newline,
+            imports.c.imported_at,
+        ).where(imports.c.account_id == key.account, imports.c.chat_id == key.chat)
+    ).one_or_none()
+    return ImportRow(**row._mapping) if row else None
+
+
+def insert_lines(connection: Connection, key: ChatKey, batch: Sequence[LineRow]) -> None:
+    """Keep lines."""
+    if batch:
+        connection.execute(
+            insert(lines),
+            [
+                {
+                    "account_id": key.account,
+                    "chat_id": key.chat,
+                    "line": row.line,
+                    "chain": row.chain,
+                    "raw": row.raw,
+                }
+                for row in batch
+            ],
+        )
+
+
+def positions(
+    connection: Connection, account: str, chains: Sequence[bytes]
+) -> dict[bytes, dict[str, int]]:
+    """For each of ``chains`` that is known: the visible chats that hold it, and in which line."""
+    found: dict[bytes, dict[str, int]] = {}
+    for row in connection.execute(
+        select(lines.c.chain, lines.c.chat_id, lines.c.line)
+        .join_from(
+            lines,
+            chats,
+            and_(chats.c.account_id == lines.c.account_id, chats.c.id == lines.c.chat_id),
+        )
+        .where(
+            lines.c.account_id == account,
+            lines.c.chain.in_(chains),
+            chats.c.importing_since.is_(None),
+        )
+    ):
+        found.setdefault(bytes(row.chain), {})[row.chat_id] = row.line
+    return found
+
+
+def raw_of(connection: Connection, key: ChatKey, numbers: Sequence[int]) -> dict[int, bytes]:
+    """The raw bytes of lines by line number."""
+    rows = connection.execute(
+        select(lines.c.line, lines.c.raw).where(
+            lines.c.account_id == key.account,
+            lines.c.chat_id == key.chat,
+            lines.c.line.in_(numbers),
+        )
+    )
+    return {row.line: bytes(row.raw) for row in rows}
+
+
+def page(connection: Connection, key: ChatKey, *, after: int, limit: int) -> list[LineRow]:
+    """Up to ``limit`` lines above ``after``, in order."""
+    rows = connection.execute(
+        select(lines.c.line, lines.c.chain, lines.c.raw)
+        .where(lines.c.account_id == key.account, lines.c.chat_id == key.chat, lines.c.line > after)
+        .order_by(lines.c.line)
+        .limit(limit)
+    )
+    return [LineRow(row.line, row.chain, bytes(row.raw)) for row in rows]
+
+
+def copy_until(connection: Connection, source: ChatKey, target: ChatKey, number: int) -> None:
+    """Copy the import and its lines up to the line of message ``number`` into another chat."""
+    last_line = (
+        select(func.max(messages.c.line))
+        .where(
+            messages.c.account_id == source.account,
+            messages.c.chat_id == source.chat,
+            messages.c.number <= number,
+        )
+        .scalar_subquery()
+    )
+    connection.execute(copied(imports, source, target))
+    connection.execute(copied(lines, source, target, lines.c.line <= last_line))
+
+
+def with_integrity(connection: Connection, account: str, integrity: str) -> list[str]:
+    """The visible chats that were imported from a file with this ``integrity`` mark."""
+    rows = connection.execute(
+        select(imports.c.chat_id)
+        .join_from(
+            imports,
+            chats,
+            and_(chats.c.account_id == imports.c.account_id, chats.c.id == imports.c.chat_id),
+        )
+        .where(
+            imports.c.account_id == account,
+            imports.c.integrity == integrity,
+            chats.c.importing_since.is_(None),
+        )
+        .order_by(imports.c.chat_id)
+    )
+    return [row.chat_id for row in rows]
+
+
+def remove(connection: Connection, key: ChatKey, line: int) -> None:
+    """Let go of one line."""
+    connection.execute(delete(lines).where(_in(key), lines.c.line == line))
+
+
+def last(connection: Connection, key: ChatKey) -> int:
+    """The number of the last line, 0 where there is none."""
+    return connection.execute(select(func.max(lines.c.line)).where(_in(key))).scalar() or 0
+
+
+def move(connection: Connection, source: ChatKey, target: ChatKey) -> None:
+    """Hand all lines of a chat to another; they replace lines of the same number."""
+    connection.execute(
+        delete(lines).where(_in(target), lines.c.line.in_(select(lines.c.line).where(_in(source))))
+    )
+    connection.execute(update(lines).where(_in(source)).values(chat_id=target.chat))
+
+
+def _in(key: ChatKey) -> ColumnElement[bool]:
+    return and_(lines.c.account_id == key.account, lines.c.chat_id == key.chat)

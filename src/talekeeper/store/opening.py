@@ -1,0 +1,56 @@
+"""From a path or URL to a database that has the schema this version needs."""
+
+from pathlib import Path
+
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
+
+from talekeeper.domain.errors import InvalidInput
+from talekeeper.store import migrate
+from talekeeper.store.database import Database
+from talekeeper.store.postgres import PostgresDatabase
+from talekeeper.store.sqlite import SqliteDatabase
+
+__all__ = ["open_database"]
+
+
+async def open_database(where: str | Path) -> Database:
+    """Open, and create or migrate where needed.
+
+    ``where`` is a file path, ``sqlite:///path``, ``sqlite://`` (in memory) or
+    ``postgresql://user:password@host/database``. Raises InvalidInput for anything else, StoreError
+    where it cannot be opened, StoreTooNew where a newer Talekeeper wrote it.
+    """
+    database = _connect(where)
+    try:
+        await migrate.bring_up_to_date(database)
+    except BaseException:
+        await database.close()
+        raise
+    return database
+
+
+def _connect(where: str | Path) -> SqliteDatabase | PostgresDatabase:
+    if isinstance(where, Path) or "://" not in where:
+        return _file(Path(where))
+    try:
+        url = make_url(where)
+    except ArgumentError as error:
+        raise InvalidInput(f"{where!r} is not a database URL.") from error
+    if url.drivername.startswith("postgres"):
+        return PostgresDatabase(url.set(drivername="postgresql"))
+    if url.drivername != "sqlite":
+        raise InvalidInput(
+            f"Talekeeper keeps its data in SQLite or PostgreSQL, not in {url.drivername!r}."
+        )
+    if url.database in (None, "", ":memory:"):
+        return SqliteDatabase(None)
+    return _file(Path(url.database))
+
+
+def _file(path: Path) -> SqliteDatabase:
+    if str(path) in ("", "."):
+        raise InvalidInput("Name a database file.")
+    path = path.expanduser()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return SqliteDatabase(path)

@@ -1,0 +1,114 @@
+"""SQLite: one file, WAL, safe with several processes; or a database in memory."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+import anyio.to_thread
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.exc import DatabaseError
+from sqlalchemy.pool import QueuePool, StaticPool
+
+from talekeeper.domain.errors import StoreBusy, StoreError
+
+__all__ = ["SqliteDatabase", "backup"]
+
+T = TypeVar("T")
+
+_BUSY_SECONDS = 20
+
+
+class SqliteDatabase:
+    """Units run in a worker thread; writes begin IMMEDIATE, one at a time in this process."""
+
+    def __init__(self, path: Path | None) -> None:
+        """``path`` None keeps everything in memory, for tests and try-outs."""
+        self.path = path
+        self.location = str(path) if path else "memory"
+        self._engine = _engine(path)
+        self._writing = anyio.Lock()
+        self._reading = self._writing if path is None else None
+
+    async def read(self, unit: Callable[[Connection], T]) -> T:
+        if self._reading is None:
+            return await anyio.to_thread.run_sync(self.run, unit, False)
+        async with self._reading:
+            return await anyio.to_thread.run_sync(self.run, unit, False)
+
+    async def write(self, unit: Callable[[Connection], T]) -> T:
+        async with self._writing:
+            return await anyio.to_thread.run_sync(self.run, unit, True)
+
+    async def close(self) -> None:
+        await anyio.to_thread.run_sync(self._engine.dispose)
+
+    def run(self, unit: Callable[[Connection], T], write: bool) -> T:
+        """Run ``unit`` here and now, in the caller's thread."""
+        with _errors(self.location), self._engine.connect() as connection:
+            connection.execution_options(talekeeper_write=write)
+            with connection.begin() as transaction:
+                result = unit(connection)
+                if not write:
+                    transaction.rollback()
+                return result
+
+
+def _engine(path: Path | None) -> Engine:
+    engine = create_engine(
+        f"sqlite:///{path}" if path else "sqlite://",
+        poolclass=QueuePool if path else StaticPool,
+        connect_args={"check_same_thread": False, "timeout": _BUSY_SECONDS},
+        query_cache_size=1000,
+    )
+
+    @event.listens_for(engine, "connect")
+    def _connect(connection: sqlite3.Connection, _record: Any) -> None:
+        # Transactions are begun by the listener below, never by the driver on its own.
+        connection.isolation_level = None
+        for pragma in ("foreign_keys=ON", "journal_mode=WAL", "synchronous=FULL"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        write = connection.get_execution_options().get("talekeeper_write", True)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+    return engine
+
+
+@contextmanager
+def _errors(location: str) -> Iterator[None]:
+    """Turn what SQLite reports into errors that say what to do."""
+    try:
+        yield
+    except DatabaseError as error:
+        reported = str(error.orig)
+        if "locked" in reported or "busy" in reported:
+            raise StoreBusy(
+                f"Another process is writing to {location}; it took too long. Try again."
+            ) from error
+        for sign, advice in _ADVICE.items():
+            if sign in reported:
+                raise StoreError(f"{location}: {advice}") from error
+        raise
+
+
+_ADVICE = {
+    "unable to open database file": "cannot be opened; check that the folder exists and is yours.",
+    "readonly database": "cannot be written; check the permissions of the file and its folder.",
+    "file is not a database": "is not a Talekeeper database; name another file.",
+    "malformed": "is damaged; restore a backup copy.",
+    "database or disk is full": "the disk is full; free some space and try again.",
+    "disk I/O error": "the disk does not answer as it should; check it before going on.",
+}
+
+
+def backup(source: Path, target: Path) -> None:
+    """Copy a live database to ``target``, consistent while others write to it."""
+    with sqlite3.connect(source) as origin, sqlite3.connect(target) as copy:
+        origin.backup(copy)
+    origin.close()
+    copy.close()

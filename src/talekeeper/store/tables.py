@@ -1,0 +1,217 @@
+"""The declared schema. Keys begin with the account, so that rows shard by account.
+
+A migration must follow every change here; a test compares the two on both databases.
+"""
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+from talekeeper.store.types import Blob, Id, Json, UtcDateTime
+
+__all__ = [
+    "accounts",
+    "character_files",
+    "characters",
+    "chats",
+    "imports",
+    "lines",
+    "messages",
+    "metadata",
+    "participants",
+    "personas",
+    "swipes",
+]
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+def _of(parent: str, *columns: str) -> ForeignKeyConstraint:
+    """A composite key into ``parent`` whose rows vanish with it."""
+    referred = [f"{parent}.account_id", f"{parent}.id"]
+    return ForeignKeyConstraint(["account_id", *columns], referred, ondelete="CASCADE")
+
+
+accounts = Table(
+    "accounts",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("name", String, nullable=False, unique=True),
+    Column("plan", String, nullable=False),
+    Column("settings", Json, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+)
+
+characters = Table(
+    "characters",
+    metadata,
+    Column("account_id", Id, primary_key=True),
+    Column("id", Id, primary_key=True),
+    Column("name", String, nullable=False),
+    Column("name_key", String, nullable=False),
+    Column("card", Json, nullable=False),
+    Column("document", Json),
+    Column("fingerprint", Blob, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    ForeignKeyConstraint(["account_id"], ["accounts.id"], ondelete="CASCADE"),
+    Index(None, "account_id", "name_key"),
+)
+"""``card`` holds the fields Talekeeper understands, ``document`` the imported JSON whole."""
+
+character_files = Table(
+    "character_files",
+    metadata,
+    Column("account_id", Id, primary_key=True),
+    Column("character_id", Id, primary_key=True),
+    Column("kind", String, nullable=False),
+    Column("content", Blob, nullable=False),
+    _of("characters", "character_id"),
+)
+"""The file a character was imported from, byte for byte; ``kind`` is png or json."""
+
+personas = Table(
+    "personas",
+    metadata,
+    Column("account_id", Id, primary_key=True),
+    Column("id", Id, primary_key=True),
+    Column("name", String, nullable=False),
+    Column("name_key", String, nullable=False),
+    Column("description", Text, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    ForeignKeyConstraint(["account_id"], ["accounts.id"], ondelete="CASCADE"),
+    Index(None, "account_id", "name_key"),
+)
+
+chats = Table(
+    "chats",
+    metadata,
+    Column("account_id", Id, primary_key=True),
+    Column("id", Id, primary_key=True),
+    Column("title", String, nullable=False),
+    Column("title_key", String, nullable=False),
+    Column("channel", String, nullable=False),
+    Column("persona_id", Id),
+    Column("settings", Json, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("next_number", Integer, nullable=False),
+    Column("messages", Integer, nullable=False),
+    Column("excluded", Integer, nullable=False),
+    Column("forked_from", Id),
+    Column("forked_at", Integer),
+    Column("importing_since", UtcDateTime),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    ForeignKeyConstraint(["account_id"], ["accounts.id"], ondelete="CASCADE"),
+    Index(None, "account_id", "updated_at"),
+    Index(None, "account_id", "title_key"),
+    Index(None, "importing_since"),
+)
+"""``messages`` and ``excluded`` count rows of the chat. While ``importing_since`` is set the chat
+is invisible; it is the time of the last batch written."""
+
+participants = Table(
+    "participants",
+    metadata,
+    Column("account_id", Id, primary_key=True),
+    Column("chat_id", Id, primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("character_id", Id),
+    Column("name", String, nullable=False),
+    Column("speaker_key", String),
+    _of("chats", "chat_id"),
+    Index(None, "account_id", "character_id"),
+)
+"""``name`` stays when the character is deleted; ``speaker_key`` is a foreign file's key of it."""
+
+messages = Table(
+    "messages",
+    metadata,
+    Column("account_id", Id, primary_key=True),
+    Column("chat_id", Id, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("role", String, nullable=False),
+    Column("speaker", String, nullable=False),
+    Column("character_id", Id),
+    Column("active", Integer, nullable=False),
+    Column("turn", Integer, nullable=False),
+    Column("cell", Integer, nullable=False),
+    Column("excluded", Boolean, nullable=False),
+    Column("forget", Boolean, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("external_id", String),
+    Column("tool_call_id", String),
+    Column("line", Integer),
+    Column("line_version", Integer),
+    _of("chats", "chat_id"),
+    UniqueConstraint("account_id", "chat_id", "external_id"),
+    Index(None, "account_id", "chat_id", "excluded", "number"),
+    Index(None, "account_id", "chat_id", "line"),
+    sqlite_with_rowid=False,
+)
+"""``line`` is the line of the imported file; the message is untouched while ``version`` equals
+``line_version``."""
+
+swipes = Table(
+    "swipes",
+    metadata,
+    Column("account_id", Id, primary_key=True),
+    Column("chat_id", Id, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("swipe", Integer, primary_key=True),
+    Column("text", Text, nullable=False),
+    Column("tokens", Integer, nullable=False),
+    Column("tokenizer", String, nullable=False),
+    Column("sent_at", UtcDateTime),
+    Column("model", String),
+    Column("reasoning", Text),
+    Column("tool_calls", Json),
+    Column("parts", Json),
+    _of("chats", "chat_id"),
+)
+
+imports = Table(
+    "imports",
+    metadata,
+    Column("account_id", Id, primary_key=True),
+    Column("chat_id", Id, primary_key=True),
+    Column("format", String, nullable=False),
+    Column("file_name", String, nullable=False),
+    Column("integrity", String),
+    Column("final_newline", Boolean, nullable=False),
+    Column("imported_at", UtcDateTime, nullable=False),
+    _of("chats", "chat_id"),
+    Index(None, "account_id", "integrity"),
+)
+"""The file a chat was imported from."""
+
+lines = Table(
+    "lines",
+    metadata,
+    Column("account_id", Id, primary_key=True),
+    Column("chat_id", Id, primary_key=True),
+    Column("line", Integer, primary_key=True),
+    Column("chain", Blob),
+    Column("raw", Blob, nullable=False),
+    _of("chats", "chat_id"),
+    Index(None, "account_id", "chain"),
+)
+"""The lines of an imported file, byte for byte. ``chain`` is set on lines that hold messages: it
+identifies the conversation up to and including this line, so that equal prefixes are found."""

