@@ -22,6 +22,7 @@ from talekeeper.parts.messages import Messages
 from talekeeper.parts.settings import Settings
 from talekeeper.record import people
 from talekeeper.record.messages import NewMessage, NewSwipe
+from talekeeper.store import accounts as account_rows
 from talekeeper.store.accounts import Account
 from talekeeper.store.database import Database
 from talekeeper.store.opening import open_database
@@ -84,10 +85,13 @@ class Keeper:
     ) -> "Keeper":
         """A Keeper for an account of a database that is open already."""
 
-        def unit(connection: Connection) -> Account:
+        def make(connection: Connection) -> Account:
             return people.account_named(connection, account, new_id=new_id(), now=clock())
 
-        return cls(Desk(database, await database.write(unit), clock=clock, new_id=new_id))
+        found = await database.read(lambda connection: account_rows.find(connection, name=account))
+        if found is None:
+            found = await database.write(make)
+        return cls(Desk(database, found, clock=clock, new_id=new_id))
 
     async def record(
         self,

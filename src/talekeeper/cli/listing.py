@@ -56,29 +56,23 @@ def chat_json(chat: Chat, names: Names) -> dict[str, Any]:
 
 
 def show_chats(console: Console, found: Sequence[Chat], names: Names) -> None:
-    """A table, or how to get a first chat."""
+    """Two lines a chat, or how to get a first one."""
     if not found:
         console.print("No chats yet. Bring one: talekeeper import FILE, or try: talekeeper demo")
         return
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for title, justify in (
-        ("id", "left"),
-        ("title", "left"),
-        ("characters", "left"),
-        ("messages", "right"),
-        ("changed", "left"),
-    ):
-        table.add_column(title, justify=justify, no_wrap=title == "id")  # type: ignore[arg-type]
     for chat in found:
-        fork = f" [dim](fork of {chat.forked_from[0][-8:]})[/]" if chat.forked_from else ""
-        table.add_row(
-            chat.id,
-            escape(chat.title) + fork,
-            escape(", ".join(names.get(one, "?") for one in chat.characters)),
-            str(chat.messages),
-            f"{chat.updated_at:%Y-%m-%d %H:%M}",
+        who = escape(", ".join(names.get(one, "?") for one in chat.characters)) or "nobody"
+        fork = ""
+        if chat.forked_from:
+            fork = f", fork of {chat.forked_from[0]} at {chat.forked_from[1]}"
+        console.print(f"[bold]{escape(chat.title)}[/]", highlight=False, soft_wrap=True)
+        console.print(
+            f"  {chat.id}  {chat.messages} messages with {who}, "
+            f"changed {chat.updated_at:%Y-%m-%d %H:%M}{fork}",
+            highlight=False,
+            style="dim",
+            soft_wrap=True,
         )
-    console.print(table)
 
 
 def character_json(character: Character) -> dict[str, Any]:
@@ -177,7 +171,7 @@ def show_chat(console: Console, result: Shown) -> None:
             f"\n[dim]{message.number}[/] [bold {colour}]{escape(message.speaker)}[/]{note}",
             highlight=False,
         )
-        text = message.text or "".join(
+        text = message.text or "\n".join(
             f"→ {call.name}({call.arguments})" for call in message.swipe.tool_calls
         )
         console.print(escape(text), highlight=False)

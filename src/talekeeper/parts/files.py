@@ -18,7 +18,7 @@ from talekeeper.parts.desk import Desk
 from talekeeper.record import cards
 from talekeeper.record.exporting import export_chat
 from talekeeper.record.importing import Chained, ChatImport
-from talekeeper.record.relation import Follower, Relation, chained
+from talekeeper.record.relation import Digest, Follower, Relation, chained
 from talekeeper.record.report import ImportReport
 
 __all__ = ["Files", "Progress"]
@@ -105,13 +105,13 @@ class Files:
             key=desk.key(desk.new_id()), file_name=name, relation=relation, new_id=desk.new_id
         )
         if dry_run or relation.kind == "present":
-            async for batch in _batches(stream):
+            async for batch in _batches(stream, job.digest):
                 job.count(batch)
                 progress(stream.tell())
             return job.report(relation.chat)
         await desk.write(job.begin, now=desk.clock())
         try:
-            async for batch in _batches(stream):
+            async for batch in _batches(stream, job.digest):
                 await desk.write(job.write, batch, now=desk.clock())
                 progress(stream.tell())
             return await desk.write(job.finish, now=desk.clock())
@@ -123,8 +123,8 @@ class Files:
     async def _relation(self, stream: BinaryIO) -> Relation:
         """Follow the file as long as some chat agrees with it."""
         desk = self._desk
-        follower = Follower(desk.account.id)
-        async for batch in _batches(stream):
+        follower, digest = Follower(desk.account.id), Digest()
+        async for batch in _batches(stream, digest):
             for item, _ in batch:
                 if isinstance(item, ImportedHeader):
                     follower.header = item
@@ -132,13 +132,13 @@ class Files:
             relation = await desk.read(follower.follow, said)
             if relation:
                 return relation
-        return await desk.read(follower.ended)
+        return await desk.read(follower.ended, digest.value)
 
 
-async def _batches(stream: BinaryIO) -> AsyncIterator[list[Chained]]:
+async def _batches(stream: BinaryIO, digest: Digest) -> AsyncIterator[list[Chained]]:
     """The file from its beginning, in batches; parsing happens in a thread."""
     stream.seek(0)
-    items = chained(read_st_chat(stream))
+    items = chained(read_st_chat(stream), digest)
     while batch := await anyio.to_thread.run_sync(_next, items):
         yield batch
 

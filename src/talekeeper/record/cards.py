@@ -43,11 +43,13 @@ def import_card(
     mark = people.fingerprint(imported.card)
     present = rows.by_fingerprint(connection, account, mark)
     if present:
-        return card_report(file_name, imported, outcome="present", id=present.id)
+        return card_report(file_name, imported, outcome="present", character=present.id)
     bare = _by_name_only(connection, account, imported.card.name)
     outcome: Outcome = "filled" if bare else "new"
     if dry_run:
-        return card_report(file_name, imported, outcome=outcome, id=bare.id if bare else None)
+        return card_report(
+            file_name, imported, outcome=outcome, character=bare.id if bare else None
+        )
     document = _storable(dict(imported.document))
     if bare:
         character = Character(id=bare.id, card=imported.card, version=bare.version + 1)
@@ -61,7 +63,7 @@ def import_card(
         )
     kind = "png" if data.startswith(_PNG) else "json"
     rows.keep_file(connection, account, character.id, kind=kind, content=data)
-    return card_report(file_name, imported, outcome=outcome, id=character.id)
+    return card_report(file_name, imported, outcome=outcome, character=character.id)
 
 
 def _by_name_only(connection: Connection, account: str, name: str) -> Character | None:

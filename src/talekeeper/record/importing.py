@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 
 from talekeeper.domain.cell import Tail, grow, place
 from talekeeper.domain.chat import Message, Swipe
-from talekeeper.domain.errors import Conflict
+from talekeeper.domain.errors import Conflict, NotFound
 from talekeeper.domain.limits import LIMITS
 from talekeeper.formats.imported import (
     ImportedHeader,
@@ -25,7 +25,7 @@ from talekeeper.formats.imported import (
 )
 from talekeeper.record import forks, people
 from talekeeper.record.casting import Casting
-from talekeeper.record.relation import Relation
+from talekeeper.record.relation import Digest, Relation
 from talekeeper.record.report import ImportReport, Tally
 from talekeeper.record.texts import storable
 from talekeeper.store import chats as chat_rows
@@ -48,6 +48,7 @@ class ChatImport:
     file_name: str
     relation: Relation
     new_id: Callable[[], str]
+    digest: Digest = field(default_factory=Digest)
     tally: Tally = field(default_factory=Tally)
     header: ImportedHeader | None = None
     added: int = 0
@@ -114,6 +115,7 @@ class ChatImport:
 
     def write(self, connection: Connection, batch: Sequence[Chained], *, now: datetime) -> None:
         """Write the next items of the file in one transaction."""
+        self._still_there(connection)
         shared, fresh = self._divide(batch)
         self._overlay(connection, shared)
         messages: list[dict[str, Any]] = []
@@ -269,6 +271,7 @@ class ChatImport:
     def finish(self, connection: Connection, *, now: datetime) -> ImportReport:
         """Make the chat visible, or move what is new to the chat that is there."""
         assert self._casting is not None
+        self._still_there(connection)
         key = self.key
         if self.target and self.relation.kind == "longer":
             key = self.target
@@ -293,6 +296,16 @@ class ChatImport:
         chat_rows.change(connection, key, now=now, **values)
         return self.report(key.chat)
 
+    def _still_there(self, connection: Connection) -> None:
+        """Another import sweeps what made no progress for too long."""
+        try:
+            chat_rows.state(connection, self.key, lock=True, importing=True)
+        except NotFound:
+            raise Conflict(
+                f"The import made no progress for {LIMITS.import_idle_minutes} minutes and was "
+                "given up. Import the file again."
+            ) from None
+
     def _settings(self, connection: Connection, now: datetime) -> dict[str, Any]:
         values: dict[str, Any] = {}
         if self._user:
@@ -310,6 +323,7 @@ class ChatImport:
         row = ImportRow(
             format="sillytavern",
             file_name=storable(self.file_name),
+            digest=self.digest.value,
             integrity=storable(integrity) if integrity else None,
             final_newline=self._ends_with_newline,
             imported_at=now,
@@ -321,7 +335,7 @@ class ChatImport:
         return self.tally.report(
             file=self.file_name,
             outcome=self.relation.kind,
-            id=chat,
+            chat=chat,
             title=self.title,
             added=self.added,
         )

@@ -8,6 +8,7 @@ share the whole conversation up to there.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from pathlib import PurePath
 from typing import Literal
 
 from sqlalchemy import Connection
@@ -18,18 +19,18 @@ from talekeeper.store import lines as line_rows
 from talekeeper.store import messages as rows
 from talekeeper.store.keys import ChatKey
 
-__all__ = ["Follower", "Relation", "chained"]
+__all__ = ["Digest", "Follower", "Relation", "chained"]
 
 _EVIDENCE_LINES = 8
-"""So many equal lines make a common prefix even where the user says nothing in them."""
+"""So many equal lines make a common prefix even where nobody answers the user in them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Relation:
     """What a file is to ``chat``: its first ``shared`` message lines are that chat's too.
 
-    ``number`` is the chat's last message in them. ``aligned`` tells that line numbers agree, so that
-    lines which changed can be replaced one by one.
+    ``number`` is the chat's last message in them. ``aligned`` tells that line numbers agree, so
+    that lines which changed can be replaced one by one.
     """
 
     kind: Literal["new", "present", "longer", "branch"]
@@ -39,12 +40,29 @@ class Relation:
     aligned: bool = False
 
 
+class Digest:
+    """The hash of a file's bytes, taken while it streams by."""
+
+    def __init__(self) -> None:
+        self._hash = blake2b(digest_size=16)
+
+    def take(self, raw: bytes) -> None:
+        """Take the next bytes into account."""
+        self._hash.update(raw)
+
+    @property
+    def value(self) -> bytes:
+        """The hash of what was taken so far."""
+        return self._hash.digest()
+
+
 def chained(
-    items: Iterable[ImportedHeader | ImportedLine | SkippedLine],
+    items: Iterable[ImportedHeader | ImportedLine | SkippedLine], digest: Digest
 ) -> Iterator[tuple[ImportedHeader | ImportedLine | SkippedLine, bytes | None]]:
     """Each item of a chat file with its chain, None for items that hold no message."""
     before = b""
     for item in items:
+        digest.take(item.raw)
         if not isinstance(item, ImportedLine):
             yield item, None
             continue
@@ -66,6 +84,7 @@ class Follower:
     candidates: dict[str, int] = field(default_factory=dict)
     shared: int = 0
     heard_user: bool = False
+    heard_reply: bool = False
     misaligned: set[str] = field(default_factory=set)
     last: ImportedLine | None = None
 
@@ -84,11 +103,16 @@ class Follower:
             self.misaligned |= {chat for chat, number in found.items() if number != line.line}
             self.shared += 1
             self.last = line
-            self.heard_user |= any(message.role == "user" for message in line.messages)
+            roles = {message.role for message in line.messages}
+            self.heard_reply |= self.heard_user and "assistant" in roles
+            self.heard_user |= "user" in roles
         return None
 
-    def ended(self, connection: Connection) -> Relation:
-        """The relation of a file that agreed to its end."""
+    def ended(self, connection: Connection, digest: bytes) -> Relation:
+        """The relation of a file that agreed to its end; ``digest`` is that of all its bytes."""
+        twin = line_rows.with_digest(connection, self.account, digest)
+        if twin is not None:
+            return Relation(kind="present", chat=twin, shared=self.shared)
         if not self.shared:
             return Relation(kind="new")
         chat = self._preferred(connection)
@@ -141,9 +165,11 @@ class Follower:
         return None
 
     def _preferred(self, connection: Connection) -> str:
-        """Among the chats that agree: the one from the same file, else the oldest."""
+        """Among the chats that agree: the same one, the one it branched from, else the oldest."""
         chats = sorted(self.candidates)
-        return next((chat for chat in chats if self._same_file(connection, chat)), chats[0])
+        same = (chat for chat in chats if self._same_file(connection, chat))
+        parent = (chat for chat in chats if self._is_parent(connection, chat))
+        return next(same, None) or next(parent, None) or chats[0]
 
     def _relation(
         self, kind: Literal["present", "longer", "branch"], chat: str, *, number: int = 0
@@ -157,13 +183,17 @@ class Follower:
         )
 
     def _enough(self, connection: Connection, chat: str) -> bool:
-        """Whether the common prefix proves anything: a greeting alone is in every chat."""
-        return (
-            self.heard_user
-            or self.shared >= _EVIDENCE_LINES
-            or self._branches_off()
-            or self._same_file(connection, chat)
-        )
+        """Whether the common prefix proves anything.
+
+        Every chat with a character begins with the same greeting, and many go on with the same
+        "Hi"; only an answer to it is written once. Where both files carry a mark and the marks
+        differ, SillyTavern says that they are two chats, and an answer is not enough.
+        """
+        if self._branches_off() or self.shared >= _EVIDENCE_LINES:
+            return True
+        if self._marked(connection, chat):
+            return self._same_file(connection, chat)
+        return self.heard_reply
 
     def _branches_off(self) -> bool:
         return self.header is not None and self.header.main_chat is not None
@@ -174,6 +204,13 @@ class Follower:
             return False
         found = line_rows.import_of(connection, ChatKey(self.account, chat))
         return found is not None and found.integrity == self.header.integrity
+
+    def _is_parent(self, connection: Connection, chat: str) -> bool:
+        """Whether the file names this chat as the one it branched from."""
+        if self.header is None or self.header.main_chat is None:
+            return False
+        found = line_rows.import_of(connection, ChatKey(self.account, chat))
+        return found is not None and PurePath(found.file_name).stem == self.header.main_chat
 
     def _marked(self, connection: Connection, chat: str) -> bool:
         """Whether both carry a mark, so that different marks mean different chats."""

@@ -100,14 +100,14 @@ class Tally:
                 self.notices_left_out += 1
 
     def report(
-        self, *, file: str, outcome: Outcome, id: str | None, title: str, added: int
+        self, *, file: str, outcome: Outcome, chat: str | None, title: str, added: int
     ) -> ImportReport:
         """The report on a chat file."""
         return ImportReport(
             file=file,
             kind="chat",
             outcome=outcome,
-            id=id,
+            id=chat,
             title=title,
             messages=self.messages,
             swipes=self.swipes,
@@ -125,14 +125,14 @@ def card_report(
     imported: ImportedCard,
     *,
     outcome: Outcome,
-    id: str | None,  # noqa: A002
+    character: str | None,
 ) -> ImportReport:
     """The report on a character card."""
     return ImportReport(
         file=file,
         kind="character",
         outcome=outcome,
-        id=id,
+        id=character,
         title=imported.card.name,
         book_entries=imported.card.book_entries,
         notices=imported.notices,

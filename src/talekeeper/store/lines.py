@@ -23,16 +23,20 @@ __all__ = [
     "raw_of",
     "remove",
     "replace_import",
-    "with_integrity",
+    "with_digest",
 ]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ImportRow:
-    """The file a chat came from. ``integrity`` is the mark that SillyTavern puts into it."""
+    """The file a chat came from.
+
+    ``digest`` is a hash of its bytes, ``integrity`` the mark that SillyTavern puts into a chat.
+    """
 
     format: str
     file_name: str
+    digest: bytes
     integrity: str | None
     final_newline: bool
     imported_at: datetime
@@ -58,6 +62,7 @@ def replace_import(connection: Connection, key: ChatKey, row: ImportRow) -> None
             chat_id=key.chat,
             format=row.format,
             file_name=row.file_name,
+            digest=row.digest,
             integrity=row.integrity,
             final_newline=row.final_newline,
             imported_at=row.imported_at,
@@ -71,6 +76,7 @@ def import_of(connection: Connection, key: ChatKey) -> ImportRow | None:
         select(
             imports.c.format,
             imports.c.file_name,
+            imports.c.digest,
             imports.c.integrity,
             imports.c.final_newline,
             imports.c.imported_at,
@@ -157,9 +163,9 @@ def copy_until(connection: Connection, source: ChatKey, target: ChatKey, number:
     connection.execute(copied(lines, source, target, lines.c.line <= last_line))
 
 
-def with_integrity(connection: Connection, account: str, integrity: str) -> list[str]:
-    """The visible chats that were imported from a file with this ``integrity`` mark."""
-    rows = connection.execute(
+def with_digest(connection: Connection, account: str, digest: bytes) -> str | None:
+    """The oldest visible chat that was imported from a file of exactly these bytes."""
+    return connection.execute(
         select(imports.c.chat_id)
         .join_from(
             imports,
@@ -168,12 +174,12 @@ def with_integrity(connection: Connection, account: str, integrity: str) -> list
         )
         .where(
             imports.c.account_id == account,
-            imports.c.integrity == integrity,
+            imports.c.digest == digest,
             chats.c.importing_since.is_(None),
         )
         .order_by(imports.c.chat_id)
-    )
-    return [row.chat_id for row in rows]
+        .limit(1)
+    ).scalar()
 
 
 def remove(connection: Connection, key: ChatKey, line: int) -> None:

@@ -194,13 +194,15 @@ imports = Table(
     Column("chat_id", Id, primary_key=True),
     Column("format", String, nullable=False),
     Column("file_name", String, nullable=False),
+    Column("digest", Blob, nullable=False),
     Column("integrity", String),
     Column("final_newline", Boolean, nullable=False),
     Column("imported_at", UtcDateTime, nullable=False),
     _of("chats", "chat_id"),
     Index(None, "account_id", "integrity"),
+    Index(None, "account_id", "digest"),
 )
-"""The file a chat was imported from."""
+"""The file a chat was imported from; ``digest`` is a hash of all its bytes."""
 
 lines = Table(
     "lines",

@@ -81,7 +81,7 @@ _NESTED_TEXTS = 2
 _COLONS, _COMMA = re.compile("::"), re.compile(r"(?<!\\),")
 
 _MOST_DICE = 100
-_DICE = re.compile(r"\s*(?:(\d{0,3})d)?(\d{1,9})\s*(?:([+-])\s*(\d{1,9}))?\s*", _FLAGS)
+_DICE = re.compile(r"\s*+(?:(\d{0,3})d)?(\d{1,9})\s*+(?:([+-])\s*+(\d{1,9})\s*+)?", _FLAGS)
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July"),

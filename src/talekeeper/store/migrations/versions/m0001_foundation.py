@@ -112,6 +112,7 @@ def upgrade() -> None:
         sa.Column("chat_id", Id, nullable=False),
         sa.Column("format", sa.String(), nullable=False),
         sa.Column("file_name", sa.String(), nullable=False),
+        sa.Column("digest", sa.LargeBinary(), nullable=False),
         sa.Column("integrity", sa.String(), nullable=True),
         sa.Column("final_newline", sa.Boolean(), nullable=False),
         sa.Column("imported_at", UtcDateTime(), nullable=False),
@@ -122,6 +123,9 @@ def upgrade() -> None:
             ondelete="CASCADE",
         ),
         sa.PrimaryKeyConstraint("account_id", "chat_id", name=op.f("pk_imports")),
+    )
+    op.create_index(
+        op.f("ix_imports_account_id_digest"), "imports", ["account_id", "digest"], unique=False
     )
     op.create_index(
         op.f("ix_imports_account_id_integrity"),
