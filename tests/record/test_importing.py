@@ -215,7 +215,13 @@ def test_an_edited_message_adds_a_sibling(open_keeper: OpenKeeper) -> None:
 def test_a_bad_line_costs_one_line(open_keeper: OpenKeeper) -> None:
     async def story() -> None:
         async with open_keeper() as keeper:
-            lines = [header(), *TALK[:2], b'{"name": "Mira", "mes": "cut of', b"", *TALK[2:]]
+            lines: list[Any] = [
+                header(),
+                *TALK[:2],
+                b'{"name": "Mira", "mes": "cut of',
+                b"",
+                *TALK[2:],
+            ]
             report = await brought(keeper, *lines)
             assert (report.messages, report.skipped_lines) == (5, 1)
             assert [notice.line for notice in report.notices] == [4]
@@ -229,7 +235,7 @@ def test_what_was_changed_here_is_written_and_the_rest_is_not_touched(
 ) -> None:
     async def story() -> None:
         async with open_keeper() as keeper:
-            lines = [header(), *(dict(one, foreign={"b": 1, "a": None}) for one in TALK)]
+            lines: list[Any] = [header(), *(dict(one, foreign={"b": 1, "a": None}) for one in TALK)]
             report = await brought(keeper, *lines)
             assert report.id is not None
             await keeper.messages.edit(report.id, 3, "No walnuts, ever.")
@@ -238,7 +244,7 @@ def test_what_was_changed_here_is_written_and_the_rest_is_not_touched(
             out = (await written(keeper, report.id)).split(b"\n")
             before = chat_file(*lines).getvalue().split(b"\n")
             assert out[:3] == before[:3]
-            assert "No walnuts, ever.".encode() in out[3]
+            assert b"No walnuts, ever." in out[3]
             assert b'"foreign": {"b": 1, "a": null}' in out[3]
             assert out[4] == before[5]
             assert b"Another day." in out[5]

@@ -14,6 +14,11 @@ from talekeeper.domain.limits import LIMITS
 
 __all__ = ["compose"]
 
+_MANUAL_FALLBACK = (
+    "Strategy 'manual': what was excluded by hand is too little, so the oldest messages gave way "
+    "as under 'truncate'."
+)
+
 
 def compose(material: Material, request: Request) -> Context:
     """Compose one prompt. Same material and request, same bytes.
@@ -34,12 +39,7 @@ def compose(material: Material, request: Request) -> Context:
     dropped = fit(blocks, settings.context - settings.reserve, strategy)
     sent = arrange([block for block in blocks if block.group not in dropped])
     gone = [block for block in blocks if block.group in dropped]
-    notes: tuple[str, ...] = ()
-    if gone and strategy.name == "manual":
-        notes = (
-            "Strategy 'manual': what was excluded by hand is too little, so the oldest messages "
-            "gave way as under 'truncate'.",
-        )
+    notes = (_MANUAL_FALLBACK,) if gone and strategy.name == "manual" else ()
     return Context(
         messages=render(sent),
         texts=tuple(block.text for block in sent),

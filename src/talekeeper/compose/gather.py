@@ -11,7 +11,6 @@ from talekeeper.domain.character import Card, Character
 from talekeeper.domain.errors import InvalidInput, NotFound
 from talekeeper.domain.limits import LIMITS
 from talekeeper.domain.settings import GenerationSettings
-from talekeeper.store import characters as character_rows
 from talekeeper.store import chats as chat_rows
 from talekeeper.store import messages as rows
 from talekeeper.store.chats import ChatState, Participant
@@ -34,16 +33,13 @@ def gather(
     lines = _lines(connection, key, settings, before=request.replacing)
     cast = chat_rows.cast(connection, key)
     member, character = _speaker(cast, request.speaker or replaced, lines)
-    persona = None
-    if state.persona_id:
-        persona = character_rows.get_persona(connection, key.account, state.persona_id)
     excluded, older_excluded = _excluded(connection, state, request.replacing)
     return Material(
         seed=key.chat,
         speaker=character.card if character else Card(name=member.name),
         speaker_id=member.character_id,
         members=tuple(_spoken(*participant) for participant in cast),
-        persona=persona,
+        persona=state.persona,
         settings=settings,
         plan=state.plan,
         next_number=request.replacing or state.next_number,
@@ -63,12 +59,12 @@ def _replaced(connection: Connection, key: ChatKey, request: Request) -> str | N
     """Who spoke the message to be replaced."""
     if request.replacing is None:
         return None
-    message = rows.get(connection, key, request.replacing)
-    if message.role != "assistant":
+    role, speaker, character_id = rows.voice_of(connection, key, request.replacing)
+    if role != "assistant":
         raise InvalidInput(
-            f"Message {message.number} is not a character's; only replies are regenerated."
+            f"Message {request.replacing} is not a character's; only replies are regenerated."
         )
-    return message.character_id or message.speaker
+    return character_id or speaker
 
 
 def _lines(

@@ -1,9 +1,10 @@
 """The conversation in a prompt: the live window's messages, and the current input among them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from talekeeper.compose.request import Line, Material, Request
+from talekeeper.compose.tools import ToolGroups
 from talekeeper.compose.voice import Voice
 from talekeeper.compose.window import window_start
 from talekeeper.domain.block import Block, Reason, Row
@@ -35,21 +36,20 @@ def history(voice: Voice, request: Request) -> History:
             messages=LIMITS.live_messages,
             tokens=material.settings.live_cap_tokens(material.plan),
         )
-    live = range(start, len(lines))
     current = _current_input(lines, start)
-    calls = _tool_groups(lines[start:])
+    live = lines[start:]
+    groups = ToolGroups.of(live)
     blocks: list[Block] = []
     rows = [*_outside(material, lines, start)]
-    for index in live:
-        text, tokens = said[index]
-        block = _block(lines[index], text, tokens, calls)
+    for at in groups.order(len(live)):
+        block = _block(voice, live, at, said[start + at], groups)
         if isinstance(block, Row):
             rows.append(block)
             continue
-        if index == current:
+        if start + at == current:
             source = "input" if request.input is not None else block.source
             block = replace(block, kind="input", source=source, protected=True)
-        elif request.mode == "continue" and index == len(lines) - 1:
+        elif request.mode == "continue" and at == len(live) - 1:
             block = replace(block, protected=True)
         blocks.append(block)
     return History(blocks, rows)
@@ -92,35 +92,33 @@ def _current_input(lines: Sequence[Line], start: int) -> int | None:
     return None
 
 
-def _tool_groups(lines: Sequence[Line]) -> Mapping[str, str]:
-    """For each call id that has both its call and its result: the group they form."""
-    asked = {call.id: f"message:{line.number}" for line in lines for call in line.tool_calls}
-    answered = {line.tool_call_id for line in lines if line.tool_call_id}
-    return {call: group for call, group in asked.items() if call in answered}
-
-
-def _block(line: Line, text: str, tokens: int, groups: Mapping[str, str]) -> Block | Row:
+def _block(
+    voice: Voice, lines: Sequence[Line], index: int, said: tuple[str, int], groups: ToolGroups
+) -> Block | Row:
     """A message as a block, or the row that says why it cannot be one."""
+    line, (text, tokens) = lines[index], said
+    answered = {lines[result].tool_call_id for result in groups.results.get(index, ())}
+    calls = tuple(call for call in line.tool_calls if call.id in answered)
     source = f"message:{line.number}/{line.active}"
-    calls = tuple(call for call in line.tool_calls if call.id in groups)
-    group = f"message:{line.number}"
-    if line.role == "tool":
-        group = groups.get(line.tool_call_id or "", "")
-        if not group:
-            note = "the call it answers is not there"
-            return Row(kind="message", source=source, reason="disabled", tokens=tokens, note=note)
-    elif not text.strip() and not calls and not line.parts:
-        if line.tool_calls:
-            note = "the result of its call is not there"
-            return Row(kind="message", source=source, reason="disabled", tokens=tokens, note=note)
-        return Row(kind="message", source=source, reason="empty", tokens=0)
+    note = None
+    if line.role == "tool" and index not in groups.calls:
+        note = "the call it answers is not there"
+    elif line.role != "tool" and not text.strip() and not calls and not line.parts:
+        if not line.tool_calls:
+            return Row(kind="message", source=source, reason="empty", tokens=0)
+        note = "the result of its call is not there"
+    else:
+        tokens -= sum(voice.call_tokens(call) for call in line.tool_calls if call not in calls)
+    tokens += LIMITS.message_overhead
+    if note:
+        return Row(kind="message", source=source, reason="disabled", tokens=tokens, note=note)
     return Block(
         kind="message",
         source=source,
         role=line.role,
         text=text,
-        tokens=tokens + LIMITS.message_overhead,
-        group=group,
+        tokens=tokens,
+        group=f"message:{lines[groups.calls.get(index, index)].number}",
         tool_calls=calls,
         tool_call_id=line.tool_call_id,
         parts=line.parts,
@@ -153,5 +151,8 @@ def _outside(material: Material, lines: Sequence[Line], start: int) -> Iterator[
         )
     for number, swipe, tokens in material.excluded:
         yield Row(
-            kind="message", source=f"message:{number}/{swipe}", reason="excluded", tokens=tokens
+            kind="message",
+            source=f"message:{number}/{swipe}",
+            reason="excluded",
+            tokens=tokens + LIMITS.message_overhead,
         )

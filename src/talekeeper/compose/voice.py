@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from talekeeper.compose.request import Line, Material
+from talekeeper.domain.chat import ToolCall
 from talekeeper.domain.limits import LIMITS
 from talekeeper.text.macros import MacroValues, expand
 from talekeeper.text.tokens import Tokenizer, tokenizer_named
@@ -69,10 +70,13 @@ class Voice:
             tokens = line.tokens
         else:
             tokens = self.tokenizer.count(text)
-        for call in line.tool_calls:
-            tokens += self.tokenizer.count(call.name) + self.tokenizer.count(call.arguments)
-            tokens += 2 * LIMITS.message_overhead
+        tokens += sum(self.call_tokens(call) for call in line.tool_calls)
         return text, tokens + len(line.parts) * self.material.settings.image_tokens
+
+    def call_tokens(self, call: ToolCall) -> int:
+        """Tokens of a tool call inside a message."""
+        counted = self.tokenizer.count(call.name) + self.tokenizer.count(call.arguments)
+        return counted + 2 * LIMITS.message_overhead
 
     def _prefixed(self, line: Line) -> bool:
         """Whether "Name: " goes before the text, so that the model knows who spoke."""

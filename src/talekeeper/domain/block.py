@@ -94,8 +94,9 @@ class Row:
 class Receipt:
     """The account of one composition. All sizes in tokens.
 
-    ``budget`` = ``context_limit`` - ``reserve``; ``prompt_tokens`` never exceeds it. ``approximate``
-    says that the tokenizer estimates. ``notes`` are plain sentences (a strategy that was overruled).
+    ``budget`` = ``context_limit`` - ``reserve``; ``prompt_tokens`` never exceeds it.
+    ``approximate`` says that the tokenizer estimates. ``notes`` are plain sentences, such as that
+    a strategy was overruled.
     """
 
     tokenizer: str

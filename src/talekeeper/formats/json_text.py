@@ -17,7 +17,7 @@ BOM = b"\xef\xbb\xbf"
 
 # A value takes up to a hundred times its text in memory, so the size of the text alone does
 # not bound a document made of commas. Real cards and lines hold some thousand values.
-_MOST_VALUES = 1_000_000
+_MOST_VALUES = 500_000
 
 # An integer with more digits than this is no number anyone counts with; Python would refuse
 # to convert one of some thousand digits.
@@ -76,8 +76,9 @@ def load_object(
     try:
         value = DECODER.decode(text)
     except json.JSONDecodeError as error:
+        reason = error.msg.removesuffix(" at").removesuffix(" starting")
         raise UnreadableFile(
-            f"{what} is not JSON at character {error.pos + 1} ({error.msg}): "
+            f"{what} is not JSON at character {error.pos + 1} ({reason}): "
             "repair it or save it anew."
         ) from None
     except RecursionError:

@@ -105,10 +105,11 @@ def _first_voice(item: ImportedLine | SkippedLine) -> ImportedMessage | None:
 def _no_chat(read: list[ImportedLine | SkippedLine]) -> str:
     reasons = [notice.text for line in read for notice in line.notices]
     if not reasons:
-        return "The file holds no chat, only blank lines: choose another one."
+        return "This file holds nothing but blank lines: choose another one."
+    reason = reasons[0].partition(":")[0]
     return (
-        "The file holds no line of a SillyTavern or TavernAI chat: choose another one. "
-        f"({reasons[0]})"
+        "This file holds no line of a SillyTavern or TavernAI chat "
+        f"({reason[:1].lower()}{reason[1:]}): choose another one."
     )
 
 

@@ -321,10 +321,10 @@ def _tool_messages(
     calls: Sequence[Mapping[str, Any]],
     line: int,
 ) -> tuple[ImportedMessage, ...]:
-    """A call and its results. The line's ``mes`` shows them as HTML, which nobody said.
+    """A call and its results. SillyTavern's own ``mes`` shows them as HTML, which nobody said.
 
-    SillyTavern names itself as the speaker: the caller is then left open. The line is
-    ``is_system`` though SillyTavern sends it, so it is not excluded.
+    SillyTavern names itself as the speaker: the caller is then left open. Its line is
+    ``is_system`` though it is sent, so that is no exclusion.
     """
     sent_at = parse_date(value.get("send_date"))
     tools = [
@@ -341,7 +341,7 @@ def _tool_messages(
         speaker=name if isinstance(name, str) and name != SYSTEM_NAME else "",
         swipes=(
             ImportedSwipe(
-                text="",
+                text="" if is_true(value.get("is_system")) else _plain(value.get("mes")),
                 sent_at=sent_at,
                 model=_first_text([extra], "model"),
                 reasoning=_first_text([extra], "reasoning"),

@@ -39,7 +39,7 @@ def fork(
         target,
         title=checked_name(title, "A title") if title else _fork_title(state.title, number),
         channel=state.channel,
-        persona_id=state.persona_id,
+        persona_id=state.persona.id if state.persona else None,
         settings=state.chat_settings,
         now=now,
         importing=importing,

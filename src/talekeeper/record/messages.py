@@ -11,7 +11,6 @@ from talekeeper.domain.chat import Message, Part, Role, Swipe, ToolCall
 from talekeeper.domain.errors import Conflict, InvalidInput, NotFound
 from talekeeper.domain.limits import LIMITS
 from talekeeper.record.texts import checked, checked_name
-from talekeeper.store import characters as character_rows
 from talekeeper.store import chats as chat_rows
 from talekeeper.store import messages as rows
 from talekeeper.store.chats import ChatState
@@ -140,10 +139,8 @@ def _speaker(connection: Connection, state: ChatState, new: NewMessage) -> tuple
         return _character(connection, state, new.speaker)
     if new.speaker:
         return checked_name(new.speaker, "A speaker's name"), None
-    if new.role == "user" and state.persona_id:
-        persona = character_rows.get_persona(connection, state.key.account, state.persona_id)
-        if persona:
-            return persona.name, None
+    if new.role == "user" and state.persona:
+        return state.persona.name, None
     return {"user": "User", "system": "Narrator", "tool": "Tool"}[new.role], None
 
 

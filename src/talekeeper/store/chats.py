@@ -18,7 +18,7 @@ from sqlalchemy import (
 )
 from sqlalchemy import cast as sql_cast
 
-from talekeeper.domain.character import Character
+from talekeeper.domain.character import Character, Persona
 from talekeeper.domain.chat import Chat
 from talekeeper.domain.errors import Ambiguous, NotFound
 from talekeeper.domain.limits import Plan, plan_named
@@ -26,7 +26,7 @@ from talekeeper.domain.settings import GenerationSettings
 from talekeeper.store.characters import card_from_json
 from talekeeper.store.copying import copied
 from talekeeper.store.keys import ChatKey, is_id, lookup_key
-from talekeeper.store.tables import accounts, characters, chats, participants
+from talekeeper.store.tables import accounts, characters, chats, participants, personas
 
 __all__ = [
     "ChatState",
@@ -78,7 +78,7 @@ class ChatState:
     key: ChatKey
     title: str
     channel: str
-    persona_id: str | None
+    persona: Persona | None
     version: int
     next_number: int
     messages: int
@@ -111,7 +111,9 @@ def state(
         select(
             chats.c.title,
             chats.c.channel,
-            chats.c.persona_id,
+            personas.c.id.label("persona_id"),
+            personas.c.name.label("persona_name"),
+            personas.c.description.label("persona_description"),
             chats.c.version,
             chats.c.next_number,
             chats.c.messages,
@@ -121,6 +123,10 @@ def state(
             chats.c.settings.label("chat_settings"),
         )
         .join_from(chats, accounts, accounts.c.id == chats.c.account_id)
+        .outerjoin(
+            personas,
+            and_(personas.c.account_id == chats.c.account_id, personas.c.id == chats.c.persona_id),
+        )
         .where(chats.c.account_id == key.account, chats.c.id == key.chat)
     )
     if not importing:
@@ -130,7 +136,14 @@ def state(
     row = connection.execute(statement).one_or_none()
     if row is None:
         raise NotFound(f"There is no chat {key.chat!r}.")
-    return ChatState(key=key, **row._mapping)
+    return _state(key, dict(row._mapping))
+
+
+def _state(key: ChatKey, values: dict[str, Any]) -> ChatState:
+    persona_id = values.pop("persona_id")
+    name, description = values.pop("persona_name"), values.pop("persona_description")
+    persona = Persona(id=persona_id, name=name, description=description) if persona_id else None
+    return ChatState(key=key, persona=persona, **values)
 
 
 def change(connection: Connection, key: ChatKey, *, now: datetime, **values: Any) -> None:

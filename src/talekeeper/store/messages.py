@@ -52,6 +52,7 @@ __all__ = [
     "replace_swipe",
     "tail",
     "turn_of",
+    "voice_of",
     "without_line",
 ]
 
@@ -211,6 +212,18 @@ def get(connection: Connection, key: ChatKey, number: int) -> Message:
     if not found:
         raise NotFound(f"There is no message {number} in this chat.")
     return found[0]
+
+
+def voice_of(connection: Connection, key: ChatKey, number: int) -> tuple[Role, str, str | None]:
+    """(role, speaker, character id) of a message. Raises NotFound."""
+    row = connection.execute(
+        select(messages.c.role, messages.c.speaker, messages.c.character_id).where(
+            _in(messages, key), messages.c.number == number
+        )
+    ).one_or_none()
+    if row is None:
+        raise NotFound(f"There is no message {number} in this chat.")
+    return row.role, row.speaker, row.character_id
 
 
 def turn_of(connection: Connection, key: ChatKey, turn: int) -> list[Message]:

@@ -12,7 +12,7 @@ from talekeeper.store.postgres import PostgresDatabase
 from talekeeper.store.sqlite import SqliteDatabase, backup
 from talekeeper.store.tables import metadata
 
-__all__ = ["HEAD", "REVISIONS", "bring_up_to_date", "revision", "upgrade"]
+__all__ = ["HEAD", "REVISIONS", "bring_up_to_date", "keep_copy", "revision", "upgrade"]
 
 REVISIONS = ("0001",)
 """Every revision, oldest first; a test compares them with the migration scripts."""
@@ -25,10 +25,11 @@ _LOCK = 0x74616C65
 
 async def bring_up_to_date(database: SqliteDatabase | PostgresDatabase) -> None:
     """Create or migrate the schema. Two processes may call it at once."""
-    if await database.read(revision) == HEAD:
+    found = await database.read(revision)
+    if found == HEAD:
         return
-    if isinstance(database, SqliteDatabase) and database.path:
-        await _keep_copy(database, database.path)
+    if found is not None and isinstance(database, SqliteDatabase):
+        await keep_copy(database)
     await database.write(_create_or_upgrade)
 
 
@@ -51,9 +52,10 @@ def revision(connection: Connection) -> str | None:
     return found
 
 
-async def _keep_copy(database: SqliteDatabase, path: Path) -> None:
-    found = await database.read(revision)
-    if found is not None:
+async def keep_copy(database: SqliteDatabase) -> None:
+    """Copy a database file beside itself, as it was before this version's schema."""
+    path = database.path
+    if path is not None and path.stat().st_size:
         backup(path, path.with_name(f"{path.name}.before-{HEAD}"))
 
 

@@ -11,7 +11,7 @@ from talekeeper.store.database import Database
 from talekeeper.store.postgres import PostgresDatabase
 from talekeeper.store.sqlite import SqliteDatabase
 
-__all__ = ["open_database"]
+__all__ = ["connect", "open_database"]
 
 
 async def open_database(where: str | Path) -> Database:
@@ -21,7 +21,7 @@ async def open_database(where: str | Path) -> Database:
     ``postgresql://user:password@host/database``. Raises InvalidInput for anything else, StoreError
     where it cannot be opened, StoreTooNew where a newer Talekeeper wrote it.
     """
-    database = _connect(where)
+    database = connect(where)
     try:
         await migrate.bring_up_to_date(database)
     except BaseException:
@@ -30,7 +30,8 @@ async def open_database(where: str | Path) -> Database:
     return database
 
 
-def _connect(where: str | Path) -> SqliteDatabase | PostgresDatabase:
+def connect(where: str | Path) -> SqliteDatabase | PostgresDatabase:
+    """The database at ``where`` as it is; its schema may be missing or old."""
     if isinstance(where, Path) or "://" not in where:
         return _file(Path(where))
     try:

@@ -24,11 +24,14 @@ _BUSY_SECONDS = 20
 class SqliteDatabase:
     """Units run in a worker thread; writes begin IMMEDIATE, one at a time in this process."""
 
-    def __init__(self, path: Path | None) -> None:
-        """``path`` None keeps everything in memory, for tests and try-outs."""
+    def __init__(self, path: Path | None, *, busy_seconds: float = _BUSY_SECONDS) -> None:
+        """``path`` None keeps everything in memory, for tests and try-outs.
+
+        ``busy_seconds`` is how long a unit waits for another process before StoreBusy.
+        """
         self.path = path
         self.location = str(path) if path else "memory"
-        self._engine = _engine(path)
+        self._engine = _engine(path, busy_seconds)
         self._writing = anyio.Lock()
         self._reading = self._writing if path is None else None
 
@@ -56,11 +59,11 @@ class SqliteDatabase:
                 return result
 
 
-def _engine(path: Path | None) -> Engine:
+def _engine(path: Path | None, busy_seconds: float) -> Engine:
     engine = create_engine(
         f"sqlite:///{path}" if path else "sqlite://",
         poolclass=QueuePool if path else StaticPool,
-        connect_args={"check_same_thread": False, "timeout": _BUSY_SECONDS},
+        connect_args={"check_same_thread": False, "timeout": busy_seconds},
         query_cache_size=1000,
     )
 

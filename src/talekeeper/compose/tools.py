@@ -1,0 +1,43 @@
+"""Which tool result answers which call. Knows lines, not blocks."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from talekeeper.compose.request import Line
+
+__all__ = ["ToolGroups"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolGroups:
+    """The tool groups among some lines: a line with calls, and the results of these.
+
+    ``calls`` has for each result, by its index, the index of the line that called; ``results`` the
+    other way round. A line that is in neither is in no group.
+    """
+
+    calls: dict[int, int]
+    results: dict[int, list[int]]
+
+    @classmethod
+    def of(cls, lines: Sequence[Line]) -> "ToolGroups":
+        """A result answers the nearest call of its id before it, and a call has one result.
+
+        The nearest, because some programs count their calls anew each turn.
+        """
+        open_calls: dict[str, int] = {}
+        groups = cls({}, {})
+        for index, line in enumerate(lines):
+            if line.tool_call_id is not None and line.tool_call_id in open_calls:
+                call = open_calls.pop(line.tool_call_id)
+                groups.calls[index] = call
+                groups.results.setdefault(call, []).append(index)
+            open_calls.update((call.id, index) for call in line.tool_calls)
+        return groups
+
+    def order(self, count: int) -> Iterator[int]:
+        """The indices of ``count`` lines in the order they are sent: results follow their call."""
+        for index in range(count):
+            if index not in self.calls:
+                yield index
+                yield from self.results.get(index, ())
