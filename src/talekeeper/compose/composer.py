@@ -28,7 +28,7 @@ def compose(material: Material, request: Request) -> Context:
     """
     settings = material.settings
     strategy = strategy_named(settings.strategy)
-    voice = Voice.of(material, request.now)
+    voice = Voice.of(material, request)
     talk = history(voice, request)
     blocks = [
         *head_blocks(voice),

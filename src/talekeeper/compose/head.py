@@ -71,8 +71,8 @@ def tail_blocks(voice: Voice, mode: Mode) -> Iterator[Block]:
     if not card.post_history_instructions:
         source = "settings/post_history"
     if after.strip():
-        text = voice.expand(after.strip(), source, original=settings.post_history)
-        if text.strip():
+        text = voice.expand(after.strip(), source, original=settings.post_history).strip()
+        if text:
             yield _block("post_history", source, text, voice.count(text))
     if mode != "reply" or len(material.members) > 1:
         text = voice.expand(_NUDGES[mode], f"nudge/{mode}")

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
-from talekeeper.compose.request import Line, Material
+from talekeeper.compose.request import Line, Material, Request
 from talekeeper.domain.chat import ToolCall
 from talekeeper.domain.limits import LIMITS
 from talekeeper.text.macros import MacroValues, expand
@@ -18,15 +17,14 @@ class Voice:
     """Expands and counts texts for one composition."""
 
     material: Material
+    request: Request
     tokenizer: Tokenizer
-    now: datetime | None
 
     @classmethod
-    def of(cls, material: Material, now: datetime | None) -> "Voice":
+    def of(cls, material: Material, request: Request) -> "Voice":
         """The voice of a composition. InvalidInput for a tokenizer that does not exist."""
-        return cls(
-            material=material, tokenizer=tokenizer_named(material.settings.tokenizer), now=now
-        )
+        tokenizer = tokenizer_named(material.settings.tokenizer)
+        return cls(material=material, request=request, tokenizer=tokenizer)
 
     def expand(
         self, text: str, place: str, *, speaker: str | None = None, original: str = ""
@@ -50,11 +48,17 @@ class Voice:
                 examples=card.mes_example,
                 group=tuple(material.members) if len(material.members) > 1 else (),
                 original=original,
-                now=self.now,
-                last_message=material.lines[-1].text if material.lines else "",
+                now=self.request.now,
+                last_message=self._last_message(),
                 seed=f"{material.seed}/{place}",
             ),
         )
+
+    def _last_message(self) -> str:
+        """The newest message; an input is one already, so that recording it changes nothing."""
+        if self.request.input is not None:
+            return self.request.input
+        return self.material.lines[-1].text if self.material.lines else ""
 
     def count(self, text: str) -> int:
         """Tokens of ``text`` with the overhead of a message."""

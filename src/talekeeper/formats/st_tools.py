@@ -46,11 +46,12 @@ def with_tool_results(
 
     Each invocation keeps its other keys; one that is gone is taken out.
     """
-    calls = group[0].swipe.tool_calls or _calls_of(group)
     asking, *tools = was
-    before = {
-        call.id: (call, tool.text) for call, tool in zip(asking.tool_calls, tools, strict=True)
-    }
+    told = zip(asking.tool_calls, tools, strict=True)
+    before = {call.id: (call, tool.text) for call, tool in told}
+    calls = group[0].swipe.tool_calls or [
+        before[call.id][0] if call.id in before else call for call in _calls_of(group)
+    ]
     after = {call.id: (call, _result(group, call)) for call in calls}
     if after == before or not after:
         return old

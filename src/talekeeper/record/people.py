@@ -23,6 +23,7 @@ from talekeeper.store import chats as chat_rows
 from talekeeper.store.accounts import Account
 from talekeeper.store.chats import Participant
 from talekeeper.store.keys import ChatKey
+from talekeeper.text.tokens import tokenizer_named
 
 __all__ = [
     "account_named",
@@ -283,6 +284,7 @@ def change_chat_settings(
     state = chat_rows.state(connection, key, lock=True)
     merged = _merged(state.chat_settings, changes)
     settings = GenerationSettings().changed(**{**state.account_settings, **merged})
+    tokenizer_named(settings.tokenizer)
     chat_rows.change(connection, key, now=now, settings=merged)
     return settings
 
@@ -293,6 +295,7 @@ def change_account_settings(
     """Set settings for all chats of an account; a value of None goes back to the default."""
     merged = _merged(account_rows.get(connection, account).settings, changes)
     settings = GenerationSettings().changed(**merged)
+    tokenizer_named(settings.tokenizer)
     account_rows.update_account(connection, account, settings=merged)
     return settings
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlalchemy import Connection, inspect, text
 
 from talekeeper.domain.errors import StoreError, StoreTooNew
-from talekeeper.store.postgres import PostgresDatabase
+from talekeeper.store.database import Database
 from talekeeper.store.sqlite import SqliteDatabase, backup
 from talekeeper.store.tables import metadata
 
@@ -23,7 +23,7 @@ _VERSIONS = "alembic_version"
 _LOCK = 0x74616C65
 
 
-async def bring_up_to_date(database: SqliteDatabase | PostgresDatabase) -> None:
+async def bring_up_to_date(database: Database) -> None:
     """Create or migrate the schema. Two processes may call it at once."""
     found = await database.read(revision)
     if found == HEAD:

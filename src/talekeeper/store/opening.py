@@ -5,10 +5,9 @@ from pathlib import Path
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
-from talekeeper.domain.errors import InvalidInput
+from talekeeper.domain.errors import InvalidInput, StoreError
 from talekeeper.store import migrate
 from talekeeper.store.database import Database
-from talekeeper.store.postgres import PostgresDatabase
 from talekeeper.store.sqlite import SqliteDatabase
 
 __all__ = ["connect", "open_database"]
@@ -30,7 +29,7 @@ async def open_database(where: str | Path) -> Database:
     return database
 
 
-def connect(where: str | Path) -> SqliteDatabase | PostgresDatabase:
+def connect(where: str | Path) -> Database:
     """The database at ``where`` as it is; its schema may be missing or old."""
     if isinstance(where, Path) or "://" not in where:
         return _file(Path(where))
@@ -39,6 +38,9 @@ def connect(where: str | Path) -> SqliteDatabase | PostgresDatabase:
     except ArgumentError as error:
         raise InvalidInput(f"{where!r} is not a database URL.") from error
     if url.drivername.startswith("postgres"):
+        # Imported here: asyncio support of the SQL toolkit takes a tenth of a second to load.
+        from talekeeper.store.postgres import PostgresDatabase
+
         return PostgresDatabase(url.set(drivername="postgresql"))
     if url.drivername != "sqlite":
         raise InvalidInput(
@@ -53,5 +55,8 @@ def _file(path: Path) -> SqliteDatabase:
     if str(path) in ("", "."):
         raise InvalidInput("Name a database file.")
     path = path.expanduser()
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"The folder {path.parent} cannot be made: {error.strerror}.") from error
     return SqliteDatabase(path)

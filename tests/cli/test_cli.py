@@ -1,0 +1,312 @@
+"""The command line as its user meets it: outputs, JSON shapes, errors, exit statuses."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from talekeeper import LIMITS, PLANS
+from talekeeper.cli.main import run
+from tests.record.st_files import chat_file, header, reply, said
+
+TALK = [
+    header(integrity="i-1"),
+    reply("Welcome to the lighthouse, {{user}}."),
+    said("I cannot eat walnuts. 🥜"),
+    reply("Noted.", "*nods*"),
+    said("Ты помнишь?", is_system=True),
+    said("Do you remember?"),
+]
+
+
+class Cli:
+    """Runs commands on one database and keeps what they print."""
+
+    def __init__(self, db: str, capsys: pytest.CaptureFixture[str]) -> None:
+        self.db = db
+        self.capsys = capsys
+
+    def __call__(self, *arguments: str, status: int = 0) -> str:
+        """Standard output of a command that ends with ``status``."""
+        found = run(["--db", self.db, *arguments])
+        captured = self.capsys.readouterr()
+        self.error = captured.err
+        assert found == status, captured
+        assert "Traceback" not in captured.err
+        return captured.out
+
+    def json(self, *arguments: str, status: int = 0) -> Any:
+        """The JSON that a command prints."""
+        return json.loads(self(*arguments, "--json", status=status))
+
+    def fails(self, *arguments: str, status: int = 1) -> str:
+        """The one sentence on standard error."""
+        self(*arguments, status=status)
+        assert self.error.startswith("Error: ")
+        assert self.error.count("\n") == 1
+        return self.error
+
+
+@pytest.fixture
+def cli(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Cli:
+    return Cli(str(tmp_path / "tale.db"), capsys)
+
+
+@pytest.fixture
+def mira(tmp_path: Path) -> Path:
+    path = tmp_path / "Mira - 2026.jsonl"
+    path.write_bytes(chat_file(*TALK).getvalue())
+    return path
+
+
+def test_import_tells_what_came_in(cli: Cli, mira: Path) -> None:
+    out = cli("import", str(mira))
+    assert "5 messages (5 added), 6 swipes, 1 excluded" in out
+    assert "nothing added" in cli("import", str(mira)).replace("\n", " ")
+    (report,) = cli.json("import", str(mira))
+    assert report["outcome"] == "present"
+    assert set(report) == {
+        "file", "kind", "outcome", "id", "title", "messages", "swipes", "excluded", "added",
+        "skipped_lines", "book_entries", "unknown", "notices", "notices_left_out",
+    }  # fmt: skip
+
+
+def test_a_dry_run_writes_nothing(cli: Cli, mira: Path) -> None:
+    assert "would be imported" in cli("import", "--dry-run", str(mira))
+    assert cli.json("chats") == []
+
+
+def test_warnings_name_their_lines(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_bytes(chat_file(*TALK[:2], b"{broken", *TALK[2:]).getvalue())
+    assert "line 3:" in cli("import", str(path))
+    (report,) = cli.json("import", "--dry-run", str(path))
+    assert [notice["line"] for notice in report["notices"]] == [3]
+
+
+def test_one_bad_file_does_not_stop_the_others(cli: Cli, mira: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "photo.png"
+    bad.write_bytes(b"\x89PNG\r\n\x1a\n" + b"\x00" * 40)
+    out = cli("import", str(bad), str(mira), status=1)
+    assert "not imported" in out
+    assert "Error:" in cli.error
+    assert [chat["messages"] for chat in cli.json("chats")] == [5]
+    outcomes = cli.json("import", str(bad), str(mira), status=1)
+    assert {outcome.get("outcome", "failed") for outcome in outcomes} == {"failed", "present"}
+
+
+def test_cards_come_before_the_chats_that_need_them(cli: Cli, mira: Path, tmp_path: Path) -> None:
+    card = tmp_path / "zz-mira.json"
+    card.write_text(
+        '{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Mira","tags":["sea"]}}'
+    )
+    cli("import", str(mira), str(card))
+    assert [c["tags"] for c in cli.json("characters")] == [["sea"]]
+    assert "Mira" in cli("characters")
+
+
+def test_chats_lists_ids_titles_and_counts(cli: Cli, mira: Path) -> None:
+    assert "No chats yet" in cli("chats")
+    cli("import", str(mira))
+    (chat,) = cli.json("chats")
+    assert (chat["title"], chat["messages"], chat["characters"]) == ("Mira - 2026", 5, ["Mira"])
+    out = cli("chats")
+    assert chat["id"] in out
+    assert "Mira - 2026" in out
+
+
+@pytest.mark.parametrize("how", ["id", "prefix", "no dashes", "title", "other case", "beginning"])
+def test_a_chat_is_named_by_id_prefix_or_title(cli: Cli, mira: Path, how: str) -> None:
+    cli("import", str(mira))
+    chat = cli.json("chats")[0]["id"]
+    name = {
+        "id": chat,
+        "prefix": chat[:13],
+        "no dashes": chat.replace("-", "")[:20],
+        "title": "Mira - 2026",
+        "other case": "MIRA - 2026",
+        "beginning": "mira",
+    }[how]
+    assert cli.json("show", name)["id"] == chat
+
+
+def test_a_name_that_fits_two_chats_is_ambiguous(cli: Cli, mira: Path, tmp_path: Path) -> None:
+    other = tmp_path / "Mira - 2027.jsonl"
+    other.write_bytes(chat_file(header(), reply("Hello."), said("Hm."), reply("Yes.")).getvalue())
+    cli("import", str(mira), str(other))
+    assert "fits more than one chat" in cli.fails("show", "mira")
+    assert "There is no chat" in cli.fails("show", "nobody")
+    assert "100%" in cli.fails("show", "100%")
+
+
+def test_show_prints_messages_with_their_marks(cli: Cli, mira: Path) -> None:
+    cli("import", str(mira))
+    out = cli("show", "mira")
+    assert "swipe 2/2" in out
+    assert "excluded" in out
+    assert "Ты помнишь?" in out
+    shown = cli.json("show", "mira", "-n", "2", "--before", "5")["shown"]
+    assert [message["number"] for message in shown] == [3, 4]
+    assert shown[0]["text"] == "*nods*"
+
+
+def test_preview_shows_blocks_and_what_stayed_out(cli: Cli, mira: Path) -> None:
+    cli("import", str(mira))
+    out = cli("preview", "mira", "-i", "What may I not eat?")
+    assert "What may I not eat?" in out
+    assert "Stayed out" in out
+    assert "excluded by you" in out
+    assert "reserve 1,024" in out
+
+
+def test_preview_json_has_the_documented_shape(cli: Cli, mira: Path) -> None:
+    cli("import", str(mira))
+    found = cli.json(
+        "preview", "mira", "-i", "Hm?", "--context-limit", "4000", "--reserve", "500",
+        "--strategy", "manual", "--tokenizer", "approximate",
+    )  # fmt: skip
+    assert found["tokenizer"] == {"name": "approximate", "approximate": True}
+    assert (found["context_limit"], found["reserved_response"]) == (4000, 500)
+    assert found["strategy"] == "manual"
+    assert found["messages"][0]["role"] == "system"
+    assert found["messages"][1] == {
+        "role": "assistant",
+        "content": "Welcome to the lighthouse, Anna.",
+    }
+    assert found["messages"][-1] == {"role": "user", "content": "Hm?"}
+    sent = [row for row in found["receipt"] if row["reason"] == "sent"]
+    assert found["prompt_tokens"] == sum(row["tokens"] for row in sent) + LIMITS.reply_overhead
+    assert {"kind", "source", "tokens", "reason"} <= set(found["receipt"][0])
+    assert [r["source"] for r in found["receipt"] if r["reason"] == "excluded"] == ["message:4/0"]
+
+
+def test_preview_records_nothing(cli: Cli, mira: Path) -> None:
+    cli("import", str(mira))
+    before = cli.json("chats")
+    first = cli("preview", "mira", "-i", "Hm?", "--json")
+    assert cli("preview", "mira", "-i", "Hm?", "--json") == first
+    assert cli.json("chats") == before
+
+
+def test_a_budget_that_is_too_small_names_the_blocks(cli: Cli, mira: Path) -> None:
+    cli("import", str(mira))
+    said_so = cli.fails("preview", "mira", "--context-limit", "60", "--reserve", "40")
+    assert "main_prompt (settings/main_prompt)" in said_so
+    assert "raise the context limit" in said_so
+
+
+@pytest.mark.parametrize(
+    ("arguments", "phrase"),
+    [
+        (("--strategy", "magic"), "there are truncate, manual"),
+        (("--tokenizer", "magic"), "o200k_base"),
+        (("--mode", "magic"), "reply, continue, impersonate"),
+        (("--speaker", "Lena"), "is not in this chat"),
+        (("--replacing", "2"), "only replies are regenerated"),
+        (("--replacing", "99"), "no message 99"),
+        (("-i", "  "), "must not be empty"),
+    ],
+)
+def test_wrong_options_are_explained(
+    cli: Cli, mira: Path, arguments: tuple[str, ...], phrase: str
+) -> None:
+    cli("import", str(mira))
+    assert phrase in cli.fails("preview", "mira", *arguments)
+
+
+def test_export_gives_the_file_back(cli: Cli, mira: Path, tmp_path: Path) -> None:
+    cli("import", str(mira))
+    out = tmp_path / "out.jsonl"
+    cli("export", "mira", "-o", str(out))
+    assert out.read_bytes() == mira.read_bytes()
+    assert "--force" in cli.fails("export", "mira", "-o", str(out))
+    assert cli.json("export", "mira", "-o", str(out), "--force")["bytes"] == len(out.read_bytes())
+    assert "no folder" in cli.fails("export", "mira", "-o", str(tmp_path / "no" / "x"))
+    assert sorted(path.name for path in tmp_path.glob("*out*")) == ["out.jsonl"]
+
+
+def test_limits_prints_every_number(cli: Cli) -> None:
+    out = cli("limits")
+    for name in PLANS:
+        assert name in out
+    assert "cell_messages" in out
+    found = cli.json("limits", "--plan", "tier3+boost")
+    assert found["plans"]["tier3+boost"]["live_tokens"]["value"] == 36_000
+    assert found["limits"]["live_messages"]["value"] == LIMITS.live_messages
+    assert "the plans are" in cli.fails("limits", "--plan", "gold")
+
+
+def test_doctor_says_what_is_well_and_what_is_not(
+    cli: Cli, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert all(check["ok"] for check in cli.json("doctor"))
+    (tmp_path / "notes.txt").write_text("not a database " * 100)
+    broken = Cli(str(tmp_path / "notes.txt"), capsys)
+    out = broken("doctor", status=1)
+    assert "not a Talekeeper database" in out.replace("\n", " ")
+
+
+def test_demo_shows_what_fell_out(cli: Cli) -> None:
+    out = cli("demo")
+    assert "out of the live window" in out
+    found = cli.json("demo")
+    assert found["context"]["prompt_tokens"] > 1000
+    assert len(found["early"]) >= 5
+    assert all(not fact["in_context"] for fact in found["early"].values())
+    assert not Path(cli.db).exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [(("bogus",), 2), (("preview",), 2), (("show", "x", "--bogus"), 2), (("limits", "--plan"), 2)],
+)
+def test_commands_that_are_not_understood(
+    cli: Cli, arguments: tuple[str, ...], status: int
+) -> None:
+    cli.fails(*arguments, status=status)
+
+
+def test_accounts_do_not_see_each_other(cli: Cli, mira: Path) -> None:
+    cli("--account", "alice", "import", str(mira))
+    chat = cli.json("--account", "alice", "chats")[0]["id"]
+    assert cli.json("--account", "charlie", "chats") == []
+    assert "There is no chat" in cli.fails("--account", "charlie", "preview", chat)
+    assert "There is no chat" in cli.fails("--account", "charlie", "export", chat)
+
+
+def _talekeeper(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", "from talekeeper.cli import main; main()", *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        timeout=60,
+        check=False,
+    )
+
+
+def test_the_environment_names_the_database(tmp_path: Path, mira: Path) -> None:
+    db = str(tmp_path / "env.db")
+    assert _talekeeper("import", str(mira), TALEKEEPER_DB=db).returncode == 0
+    assert '"messages": 5' in _talekeeper("--db", f"sqlite:///{db}", "chats", "--json").stdout
+    done = _talekeeper("preview", "nobody", TALEKEEPER_DB=db)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "Error: There is no chat 'nobody'. 'talekeeper chats' lists them.\n"
+
+
+def test_export_writes_bytes_to_standard_output(tmp_path: Path, mira: Path) -> None:
+    db = str(tmp_path / "env.db")
+    _talekeeper("import", str(mira), TALEKEEPER_DB=db)
+    done = _talekeeper("export", "mira", TALEKEEPER_DB=db)
+    assert done.stdout == mira.read_text()
+
+
+def test_help_names_every_command() -> None:
+    done = _talekeeper("--help")
+    for command in ("import", "chats", "show", "characters", "preview", "export", "limits",
+                    "doctor", "demo"):  # fmt: skip
+        assert command in done.stdout
