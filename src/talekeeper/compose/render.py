@@ -29,7 +29,7 @@ def arrange(blocks: Sequence[Block]) -> list[Block]:
         while talk_from < at < talk_to and placed[at].group == placed[at - 1].group:
             at -= 1
         inserts.append((at, block))
-    for at, block in sorted(inserts, key=lambda item: item[0], reverse=True):
+    for at, block in reversed(sorted(inserts, key=lambda item: item[0])):
         placed.insert(at, block)
     return placed
 

@@ -27,14 +27,12 @@ def window_start(
     starts = [index for index, (a, b) in enumerate(pairwise(lines), 1) if a.turn != b.turn]
     if complete or lines[0].number == lines[0].turn:
         starts.insert(0, 0)
-    for index in starts:
-        begins_cell = index == 0 or lines[index].cell != lines[index - 1].cell
-        if index >= first and begins_cell:
-            return index
     within = [index for index in starts if index >= first]
-    if within:
-        return within[0]
-    return starts[-1] if starts else 0
+    for index in within:
+        before = lines[index - 1].cell if index else None
+        if lines[index].cell != before and (index or complete or lines[0].number == lines[0].cell):
+            return index
+    return (within or starts[-1:] or [0])[0]
 
 
 def _earliest_within(sizes: Sequence[int], messages: int, tokens: int) -> int:

@@ -87,7 +87,7 @@ def load_object(
         raise UnreadableFile(f"{what} is JSON, but not an object: save it anew.")
     if brackets > LIMITS.json_depth and _deeper_than(value, LIMITS.json_depth):
         raise UnreadableFile(_too_deep(what))
-    if not _UNSTORABLE_ESCAPE.search(data):
+    if b"\\u" not in data or not _UNSTORABLE_ESCAPE.search(data):
         return value, ()
     changed: list[str] = []
     cleaned: dict[str, Any] = _cleaned(value, "", changed)

@@ -159,7 +159,7 @@ def is_true(value: object) -> bool:
 def _unknown(value: Mapping[str, Any]) -> tuple[str, ...]:
     extra = value.get("extra")
     unknown = [key for key in value if key not in _KNOWN]
-    if isinstance(extra, dict):
+    if isinstance(extra, dict) and not extra.keys() <= _KNOWN_EXTRA:
         unknown += [f"extra.{key}" for key in extra if key not in _KNOWN_EXTRA]
     return tuple(unknown)
 
@@ -167,9 +167,7 @@ def _unknown(value: Mapping[str, Any]) -> tuple[str, ...]:
 def _messages(
     value: Mapping[str, Any], line: int, notes: _Notes, names: Names
 ) -> tuple[ImportedMessage, ...]:
-    extra = value.get("extra")
-    if not isinstance(extra, dict):
-        extra = {}
+    extra = _extra(value)
     invocations = extra.get("tool_invocations")
     if isinstance(invocations, list):
         calls = [item for item in invocations if isinstance(item, dict)]
@@ -244,7 +242,10 @@ def _texts(value: Mapping[str, Any], notes: _Notes) -> tuple[list[str], int]:
     swipes = value.get("swipes")
     if not isinstance(swipes, list) or not swipes:
         return [shown or ""], 0
-    texts = [_text(item, f"swipes[{at}]", notes) or "" for at, item in enumerate(swipes)]
+    texts = [
+        item if isinstance(item, str) else _text(item, f"swipes[{at}]", notes) or ""
+        for at, item in enumerate(swipes)
+    ]
     active = whole_number(value.get("swipe_id"), default=len(texts))
     if active < len(texts):
         if shown is not None:
@@ -275,32 +276,34 @@ def _text(value: object, path: str, notes: _Notes) -> str | None:
 
 def _swipe(text: str, info: object, line: Mapping[str, Any] | None) -> ImportedSwipe:
     """One swipe. The line's own fields describe the active one, ``info`` the others."""
-    extras: list[Mapping[str, Any]] = []
-    sent_at = None
-    for source in (line, info):
-        if isinstance(source, dict):
-            sent_at = sent_at or parse_date(source.get("send_date"))
-            extra = source.get("extra")
-            if isinstance(extra, dict):
-                extras.append(extra)
+    own = line or _NOTHING
+    info = info if isinstance(info, dict) else _NOTHING
+    extra = _extra(own)
+    more = _extra(info)
     return ImportedSwipe(
         text=text,
-        sent_at=sent_at,
-        model=_first_text(extras, "model"),
-        reasoning=_first_text(extras, "reasoning"),
+        sent_at=parse_date(own.get("send_date")) or parse_date(info.get("send_date")),
+        model=_some_text(extra.get("model")) or _some_text(more.get("model")),
+        reasoning=_some_text(extra.get("reasoning")) or _some_text(more.get("reasoning")),
     )
 
 
-def _first_text(sources: Sequence[Mapping[str, Any]], key: str) -> str | None:
-    for source in sources:
-        value = source.get(key)
-        if isinstance(value, str) and value:
-            return value
-    return None
+_NOTHING: Mapping[str, Any] = {}
+
+
+def _extra(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    extra = value.get("extra")
+    return extra if isinstance(extra, dict) else _NOTHING
+
+
+def _some_text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
 
 
 def _parts(extra: Mapping[str, Any], notes: _Notes) -> tuple[Part, ...]:
     """The pictures that have an address; others lie in SillyTavern's own folders."""
+    if "image" not in extra and "media" not in extra:
+        return ()
     addresses: dict[str, None] = {}
     media = extra.get("media")
     if isinstance(extra.get("image"), str) and extra["image"]:
@@ -335,20 +338,7 @@ def _tool_messages(
         )
         for at, call in enumerate(calls)
     ]
-    name = value.get("name")
-    asking = ImportedMessage(
-        role="assistant",
-        speaker=name if isinstance(name, str) and name != SYSTEM_NAME else "",
-        swipes=(
-            ImportedSwipe(
-                text="" if is_true(value.get("is_system")) else _plain(value.get("mes")),
-                sent_at=sent_at,
-                model=_first_text([extra], "model"),
-                reasoning=_first_text([extra], "reasoning"),
-            ),
-        ),
-        tool_calls=tuple(tools),
-    )
+    asking = _asking(value, extra, tools)
     results = [
         ImportedMessage(
             role="tool",
@@ -358,9 +348,29 @@ def _tool_messages(
         )
         for tool, call in zip(tools, calls, strict=True)
     ]
-    for result in results:
-        _check_size([result.text], line)
+    for told in (asking, *results):
+        _check_size([told.text], line)
     return (asking, *results)
+
+
+def _asking(
+    value: Mapping[str, Any], extra: Mapping[str, Any], tools: Sequence[ToolCall]
+) -> ImportedMessage:
+    name = value.get("name")
+    text = "" if is_true(value.get("is_system")) else _plain(value.get("mes"))
+    return ImportedMessage(
+        role="assistant",
+        speaker=name if isinstance(name, str) and name != SYSTEM_NAME else "",
+        swipes=(
+            ImportedSwipe(
+                text=text,
+                sent_at=parse_date(value.get("send_date")),
+                model=_some_text(extra.get("model")),
+                reasoning=_some_text(extra.get("reasoning")),
+            ),
+        ),
+        tool_calls=tuple(tools),
+    )
 
 
 def _plain(value: object) -> str:
