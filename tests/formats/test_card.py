@@ -312,6 +312,6 @@ def test_a_picture_with_a_wrong_document_says_so() -> None:
         read_card(picture(card_chunk("chara", {"a": 1})))
 
 
-def test_texts_do_not_show_in_the_representation_of_a_character() -> None:
+def test_macros_are_kept() -> None:
     found = _read({**_V1, "first_mes": "{{user}} <BOT> {{char}}"})
     assert found.card.first_mes == "{{user}} <BOT> {{char}}"

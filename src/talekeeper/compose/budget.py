@@ -1,13 +1,32 @@
 """Fitting blocks into the budget. The host owns it: no strategy can exceed it."""
 
 from collections.abc import Sequence
+from typing import get_args
 
 from talekeeper.compose.strategies import Strategy, groups_of
-from talekeeper.domain.block import Block
+from talekeeper.domain.block import Block, Layer
 from talekeeper.domain.errors import BudgetExceeded
 from talekeeper.domain.limits import LIMITS
+from talekeeper.domain.settings import Shares
 
-__all__ = ["fit"]
+__all__ = ["fit", "over_share"]
+
+
+def over_share(blocks: Sequence[Block], budget: int, shares: Shares) -> frozenset[str]:
+    """The ids of the groups that their layers' shares of ``budget`` have no room for.
+
+    A layer keeps its blocks of lower rank first; one that is too large does not stop smaller ones
+    after it. What a layer leaves of its share is free for the history.
+    """
+    left = {layer: int(budget * getattr(shares, layer)) for layer in get_args(Layer)}
+    over: set[str] = set()
+    for block in sorted((b for b in blocks if b.layer), key=lambda b: b.rank):
+        assert block.layer is not None
+        if block.tokens > left[block.layer]:
+            over.add(block.group)
+        else:
+            left[block.layer] -= block.tokens
+    return frozenset(over)
 
 
 def fit(blocks: Sequence[Block], budget: int, strategy: Strategy) -> frozenset[str]:

@@ -1,15 +1,15 @@
 """Material and request to context: the whole composition, without any I/O."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from talekeeper.compose.budget import fit
+from talekeeper.compose.budget import fit, over_share
 from talekeeper.compose.head import depth_blocks, head_blocks, tail_blocks
 from talekeeper.compose.history import history
 from talekeeper.compose.render import arrange, render
 from talekeeper.compose.request import Material, Request
 from talekeeper.compose.strategies import strategy_named
 from talekeeper.compose.voice import Voice
-from talekeeper.domain.block import Block, Context, Receipt, Row
+from talekeeper.domain.block import Block, Context, Reason, Receipt, Row
 from talekeeper.domain.limits import LIMITS
 
 __all__ = ["compose"]
@@ -36,9 +36,12 @@ def compose(material: Material, request: Request) -> Context:
         *depth_blocks(voice),
         *tail_blocks(voice, request.mode),
     ]
-    dropped = fit(blocks, settings.context - settings.reserve, strategy)
-    sent = arrange([block for block in blocks if block.group not in dropped])
-    gone = [block for block in blocks if block.group in dropped]
+    budget = settings.context - settings.reserve
+    over = over_share(blocks, budget, settings.shares)
+    within = [block for block in blocks if block.group not in over]
+    dropped = fit(within, budget, strategy)
+    sent = arrange([block for block in within if block.group not in dropped])
+    gone = [block for block in within if block.group in dropped]
     notes = (_MANUAL_FALLBACK,) if gone and strategy.name == "manual" else ()
     return Context(
         messages=render(sent),
@@ -50,15 +53,17 @@ def compose(material: Material, request: Request) -> Context:
             reserve=settings.reserve,
             prompt_tokens=LIMITS.reply_overhead + sum(block.tokens for block in sent),
             strategy=strategy.name,
-            rows=_rows(sent, gone, talk.left_out),
+            rows=(
+                *_rows(sent, "sent"),
+                *_rows(gone, "strategy"),
+                *_rows([block for block in blocks if block.group in over], "budget"),
+                *talk.left_out,
+            ),
             notes=notes,
         ),
     )
 
 
-def _rows(sent: Sequence[Block], gone: Sequence[Block], left_out: Sequence[Row]) -> tuple[Row, ...]:
-    return (
-        *(Row(kind=b.kind, source=b.source, reason="sent", tokens=b.tokens) for b in sent),
-        *(Row(kind=b.kind, source=b.source, reason="strategy", tokens=b.tokens) for b in gone),
-        *left_out,
-    )
+def _rows(blocks: Sequence[Block], reason: Reason) -> Iterator[Row]:
+    for block in blocks:
+        yield Row(kind=block.kind, source=block.source, reason=reason, tokens=block.tokens)

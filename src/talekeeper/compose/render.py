@@ -29,7 +29,8 @@ def arrange(blocks: Sequence[Block]) -> list[Block]:
         while talk_from < at < talk_to and placed[at].group == placed[at - 1].group:
             at -= 1
         inserts.append((at, block))
-    for at, block in reversed(sorted(inserts, key=lambda item: item[0])):
+    inserts.sort(key=lambda item: item[0])
+    for at, block in reversed(inserts):
         placed.insert(at, block)
     return placed
 

@@ -6,9 +6,12 @@ from typing import Any, Literal
 
 from talekeeper.domain.chat import Part, ToolCall
 
-__all__ = ["Block", "Context", "Kind", "Mode", "Reason", "Receipt", "Row"]
+__all__ = ["Block", "Context", "Kind", "Layer", "Mode", "Reason", "Receipt", "Row"]
 
 Mode = Literal["reply", "continue", "impersonate"]
+
+Layer = Literal["summary", "memories", "lore", "recall", "digest"]
+"""A part of the prompt that has a share of the budget of its own."""
 
 Kind = Literal[
     "main_prompt",
@@ -45,6 +48,7 @@ class Block:
     ``source`` says where the text comes from (``message:12/0`` is swipe 0 of message 12).
     ``tokens`` include the overhead of the message it becomes. Blocks of one ``group`` are kept or
     dropped together. ``depth`` (messages above the end) is for blocks placed inside the history.
+    A block of a ``layer`` is kept only within that layer's share; those of lower ``rank`` first.
     """
 
     kind: Kind
@@ -55,6 +59,8 @@ class Block:
     group: str
     protected: bool = False
     depth: int | None = None
+    layer: Layer | None = None
+    rank: int = 0
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
     parts: tuple[Part, ...] = ()

@@ -88,7 +88,6 @@ class Limits:
     json_depth: int = _number(64, "levels", "nesting of a JSON document at most")
     import_batch: int = _number(500, "messages", "written per transaction while importing")
     import_idle_minutes: int = _number(10, "minutes", "an import without progress is swept after")
-    plugin_seconds: float = _number(15.0, "seconds", "a strategy may take at most")
 
 
 LIMITS = Limits()

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from zlib import crc32
 
 from talekeeper.domain.chat import Part, Role, ToolCall
 from talekeeper.domain.errors import UnreadableFile
@@ -19,7 +20,7 @@ from talekeeper.formats.imported import (
     Notice,
     SkippedLine,
 )
-from talekeeper.formats.json_text import BOM, dump, load_object
+from talekeeper.formats.json_text import BOM, dump, encode, load_object
 from talekeeper.formats.st_dates import parse_date
 from talekeeper.formats.st_header import is_header, read_header, whole_number
 
@@ -332,7 +333,7 @@ def _tool_messages(
     sent_at = parse_date(value.get("send_date"))
     tools = [
         ToolCall(
-            id=_plain(call.get("id")) or f"call_{line}_{at}",
+            id=_plain(call.get("id")) or _id_of(call, at),
             name=_plain(call.get("name")),
             arguments=_plain(call.get("parameters")) or "{}",
         )
@@ -351,6 +352,11 @@ def _tool_messages(
     for told in (asking, *results):
         _check_size([told.text], line)
     return (asking, *results)
+
+
+def _id_of(call: Mapping[str, Any], at: int) -> str:
+    """An id for a call that has none: told by what it says, so that it is always the same."""
+    return f"call_{crc32(encode(dump(dict(call)))):08x}_{at}"
 
 
 def _asking(

@@ -1,11 +1,12 @@
 """What gives way, in which order, and what never does."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import pytest
 
-from talekeeper import BudgetExceeded, InvalidInput
-from talekeeper.compose.budget import fit
+from talekeeper import BudgetExceeded, InvalidInput, Shares
+from talekeeper.compose.budget import fit, over_share
 from talekeeper.compose.render import arrange, render
 from talekeeper.compose.strategies import Group, strategy_named
 from talekeeper.domain.block import Block
@@ -37,6 +38,18 @@ def block(
 
 def budget(tokens: int) -> int:
     return tokens + LIMITS.reply_overhead
+
+
+def test_a_layer_keeps_to_its_share_and_sends_what_fits() -> None:
+    def memory(name: str, tokens: int, rank: int) -> Block:
+        return replace(block(name, tokens), layer="memories", rank=rank)
+
+    memories = [memory("old", 10, 3), memory("long", 50, 2), memory("new", 10, 1)]
+    history = block("history", 500)
+    shares = Shares(memories=0.2)
+    assert over_share([*memories, history], 100, shares) == {"long"}
+    assert over_share([*memories, history], 50, shares) == {"long", "old"}
+    assert over_share([*memories, history], 1000, shares) == frozenset()
 
 
 def test_nothing_gives_way_where_all_fits() -> None:
