@@ -29,7 +29,8 @@ def arrange(blocks: Sequence[Block]) -> list[Block]:
         while talk_from < at < talk_to and placed[at].group == placed[at - 1].group:
             at -= 1
         inserts.append((at, block))
-    inserts.sort(key=lambda item: item[0])
+    # Where two stand at the same place for want of messages above, the deeper one comes first.
+    inserts.sort(key=lambda item: (item[0], -(item[1].depth or 0)))
     for at, block in reversed(inserts):
         placed.insert(at, block)
     return placed

@@ -73,6 +73,22 @@ class Personas:
             now=desk.clock(),
         )
 
+    async def update(
+        self, persona: str, *, name: str | None = None, description: str | None = None
+    ) -> Persona:
+        """Change a persona, given by id. Messages keep the name they were written under."""
+        return await self._desk.write(
+            people.update_persona,
+            self._desk.account.id,
+            persona,
+            name=name,
+            description=description,
+        )
+
+    async def delete(self, persona: str) -> None:
+        """Delete a persona, given by id. Its chats go on without one."""
+        await self._desk.write(people.delete_persona, self._desk.account.id, persona)
+
     async def list(self) -> Sequence[Persona]:
         """All personas, by name."""
         return await self._desk.read(rows.listed_personas, self._desk.account.id)

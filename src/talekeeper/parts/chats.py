@@ -82,6 +82,10 @@ class Chats:
         """Add characters, named by id or name."""
         return await self._changed(chat, people.join_named, characters)
 
+    async def leave(self, chat: str, character: str) -> Chat:
+        """Take a character out of a group. What it said stays. Raises NotFound, InvalidInput."""
+        return await self._changed(chat, people.leave, character)
+
     async def fork(self, chat: str, number: int, *, title: str | None = None) -> Chat:
         """A new chat that starts as a copy up to and including message ``number``."""
         desk, now = self._desk, self._desk.clock()

@@ -35,9 +35,11 @@ __all__ = [
     "change_chat_settings",
     "character_named",
     "delete_character",
+    "delete_persona",
     "fingerprint",
     "join",
     "join_named",
+    "leave",
     "persona_named",
     "plan_of",
     "rename_chat",
@@ -45,6 +47,7 @@ __all__ = [
     "start_chat",
     "switch_persona",
     "update_character",
+    "update_persona",
 ]
 
 _TEXT_FIELDS = (
@@ -186,6 +189,39 @@ def add_persona(
     return persona
 
 
+def update_persona(
+    connection: Connection,
+    account: str,
+    persona_id: str,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+) -> Persona:
+    """Change a persona's name or description. Messages keep the name they were written under."""
+    found = _persona(connection, account, persona_id)
+    persona = Persona(
+        id=found.id,
+        name=found.name if name is None else checked_name(name, "A persona's name"),
+        description=found.description if description is None else checked(description),
+    )
+    character_rows.update_persona(connection, account, persona)
+    return persona
+
+
+def delete_persona(connection: Connection, account: str, persona_id: str) -> None:
+    """Delete a persona. Its chats go on without one. Raises NotFound."""
+    _persona(connection, account, persona_id)
+    chat_rows.without_persona(connection, account, persona_id)
+    character_rows.remove_persona(connection, account, persona_id)
+
+
+def _persona(connection: Connection, account: str, persona_id: str) -> Persona:
+    found = character_rows.get_persona(connection, account, persona_id)
+    if found is None:
+        raise NotFound(f"There is no persona {persona_id!r}.")
+    return found
+
+
 def persona_named(
     connection: Connection, account: str, wanted: str, *, new_id: str, now: datetime
 ) -> Persona:
@@ -260,6 +296,19 @@ def join_named(
     """Add characters, named by id or name, to a chat."""
     found = [character_named(connection, key.account, name) for name in names]
     join(connection, key, found, now=now)
+
+
+def leave(connection: Connection, key: ChatKey, wanted: str, *, now: datetime) -> None:
+    """Take a character, named by id or name, out of a chat. What it said stays."""
+    chat_rows.state(connection, key, lock=True)
+    members = chat_rows.participants_of(connection, key)
+    member = next((m for m in members if wanted in (m.character_id, m.name)), None)
+    if member is None:
+        raise NotFound(f"{wanted!r} is not in this chat.")
+    if len(members) == 1:
+        raise InvalidInput("A chat needs at least one character; delete the chat instead.")
+    chat_rows.leave(connection, key, member.position)
+    chat_rows.change(connection, key, now=now)
 
 
 def switch_persona(

@@ -26,7 +26,9 @@ __all__ = [
     "listed_personas",
     "persona_by_name",
     "remove",
+    "remove_persona",
     "update_character",
+    "update_persona",
 ]
 
 _COLUMNS = (characters.c.id, characters.c.card, characters.c.version)
@@ -202,6 +204,26 @@ def insert_persona(
             description=persona.description,
             created_at=now,
         )
+    )
+
+
+def update_persona(connection: Connection, account: str, persona: Persona) -> None:
+    """Replace a persona's name and description."""
+    connection.execute(
+        update(personas)
+        .where(personas.c.account_id == account, personas.c.id == persona.id)
+        .values(
+            name=persona.name,
+            name_key=lookup_key(persona.name),
+            description=persona.description,
+        )
+    )
+
+
+def remove_persona(connection: Connection, account: str, persona_id: str) -> None:
+    """Delete a persona."""
+    connection.execute(
+        delete(personas).where(personas.c.account_id == account, personas.c.id == persona_id)
     )
 
 

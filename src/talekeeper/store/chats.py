@@ -38,11 +38,14 @@ __all__ = [
     "find",
     "get",
     "insert_chat",
+    "leave",
     "listed",
+    "part_with",
     "participants_of",
     "remove",
     "state",
     "sweep",
+    "without_persona",
 ]
 
 _CHAT = (
@@ -356,6 +359,26 @@ def sweep(connection: Connection, *, before: datetime) -> int:
 def copy_participants(connection: Connection, source: ChatKey, target: ChatKey) -> None:
     """Give another chat of the account the same characters."""
     connection.execute(copied(participants, source, target))
+
+
+def without_persona(connection: Connection, account: str, persona_id: str) -> None:
+    """Let go of a persona in all chats."""
+    connection.execute(
+        update(chats)
+        .where(chats.c.account_id == account, chats.c.persona_id == persona_id)
+        .values(persona_id=None)
+    )
+
+
+def leave(connection: Connection, key: ChatKey, position: int) -> None:
+    """Take a participant out of a chat."""
+    connection.execute(
+        delete(participants).where(
+            participants.c.account_id == key.account,
+            participants.c.chat_id == key.chat,
+            participants.c.position == position,
+        )
+    )
 
 
 def part_with(connection: Connection, account: str, character_id: str) -> None:
