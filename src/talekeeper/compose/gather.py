@@ -5,9 +5,10 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from talekeeper.compose.request import LeftOut, Line, Material, Request, tail_of
+from talekeeper.compose.request import LeftOut, Material, Request, tail_of
 from talekeeper.domain.cell import Tail
 from talekeeper.domain.character import Card, Character
+from talekeeper.domain.chat import LiveMessage
 from talekeeper.domain.errors import InvalidInput, NotFound
 from talekeeper.domain.limits import LIMITS
 from talekeeper.domain.settings import GenerationSettings
@@ -32,7 +33,7 @@ def gather(
     replaced = _replaced(connection, key, request)
     lines = _lines(connection, key, settings, before=request.replacing)
     cast = chat_rows.cast(connection, key)
-    member, character = _speaker(cast, request.speaker or replaced, lines)
+    member, character = _speaker(cast, request, replaced, lines)
     excluded, older_excluded = _excluded(connection, state, request.replacing)
     return Material(
         seed=key.chat,
@@ -69,42 +70,52 @@ def _replaced(connection: Connection, key: ChatKey, request: Request) -> str | N
 
 def _lines(
     connection: Connection, key: ChatKey, settings: GenerationSettings, *, before: int | None
-) -> list[Line]:
+) -> list[LiveMessage]:
     """The newest messages: one more than the live window can hold, or all that the budget could."""
     if settings.live_cap:
-        return _page(connection, key, LIMITS.live_messages + 1, before)
-    budget, page, found = settings.context - settings.reserve, 256, list[Line]()
+        return rows.live(connection, key, limit=LIMITS.live_messages + 1, before=before)
+    budget, page, found = settings.context - settings.reserve, 256, list[LiveMessage]()
     while sum(line.tokens for line in found) < budget:
-        older = _page(connection, key, page, found[0].number if found else before)
+        older = rows.live(connection, key, limit=page, before=found[0].number if found else before)
         if not older:
             break
         found, page = [*older, *found], page * 2
     return found
 
 
-def _page(connection: Connection, key: ChatKey, limit: int, before: int | None) -> list[Line]:
-    return [Line(*row) for row in rows.live(connection, key, limit=limit, before=before)]
-
-
 def _speaker(
-    cast: Cast, wanted: str | None, lines: Sequence[Line]
+    cast: Cast, request: Request, replaced: str | None, lines: Sequence[LiveMessage]
 ) -> tuple[Participant, Character | None]:
-    """Who speaks: the one asked for, else the first who has not spoken in the current turn."""
+    """Who speaks.
+
+    The one asked for; else who said what is replaced or continued, if still there; else the first
+    who has not spoken in the current turn (an input begins a new one).
+    """
     if not cast:
         raise InvalidInput("This chat has no characters; add one first.")
-    if wanted is not None:
-        for member, character in cast:
-            if wanted in (member.character_id, member.name):
-                return member, character
-        names = ", ".join(repr(member.name) for member, _ in cast)
-        raise NotFound(f"{wanted!r} is not in this chat; its characters are {names}.")
-    turn = lines[-1].turn if lines else 0
+    if request.speaker is not None:
+        asked = _member(cast, request.speaker)
+        if asked is None:
+            names = ", ".join(repr(member.name) for member, _ in cast)
+            raise NotFound(f"{request.speaker!r} is not in this chat; its characters are {names}.")
+        return asked
+    if request.mode == "continue" and lines and lines[-1].role == "assistant":
+        replaced = lines[-1].character_id or lines[-1].speaker
+    before = _member(cast, replaced) if replaced is not None else None
+    if before is not None:
+        return before
+    turn = lines[-1].turn if lines and request.input is None else None
     spoken = {line.character_id for line in lines if line.turn == turn and line.role == "assistant"}
     return next((pair for pair in cast if pair[0].character_id not in spoken), cast[0])
 
 
+def _member(cast: Cast, wanted: str) -> tuple[Participant, Character | None] | None:
+    """The participant of that id or name."""
+    return next((p for p in cast if wanted in (p[0].character_id, p[0].name)), None)
+
+
 def _tail(
-    connection: Connection, state: ChatState, lines: Sequence[Line], request: Request
+    connection: Connection, state: ChatState, lines: Sequence[LiveMessage], request: Request
 ) -> Tail | None:
     """Where an input would go; read anew only where excluded messages could make a difference."""
     if request.input is not None and state.excluded:
@@ -113,7 +124,7 @@ def _tail(
 
 
 def _older(
-    connection: Connection, state: ChatState, lines: Sequence[Line], before: int | None
+    connection: Connection, state: ChatState, lines: Sequence[LiveMessage], before: int | None
 ) -> LeftOut | None:
     """The messages before ``lines`` that are not excluded."""
     total = state.messages - state.excluded

@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from talekeeper.compose.request import Line, Material, Request
+from talekeeper.compose.request import Material, Request
 from talekeeper.compose.tools import ToolGroups
 from talekeeper.compose.voice import Voice
 from talekeeper.compose.window import window_start
 from talekeeper.domain.block import Block, Reason, Row
 from talekeeper.domain.cell import place
+from talekeeper.domain.chat import LiveMessage
 from talekeeper.domain.limits import LIMITS
 
 __all__ = ["History", "history"]
@@ -55,7 +56,7 @@ def history(voice: Voice, request: Request) -> History:
     return History(blocks, rows)
 
 
-def _pending(voice: Voice, request: Request) -> Iterator[Line]:
+def _pending(voice: Voice, request: Request) -> Iterator[LiveMessage]:
     """The input as the message it will be when it is recorded."""
     if request.input is None:
         return
@@ -67,7 +68,7 @@ def _pending(voice: Voice, request: Request) -> Iterator[Line]:
         live_cap=material.settings.live_cap_tokens(material.plan),
         limits=LIMITS,
     )
-    yield Line(
+    yield LiveMessage(
         number=number,
         role="user",
         speaker=material.user_name,
@@ -82,7 +83,7 @@ def _pending(voice: Voice, request: Request) -> Iterator[Line]:
     )
 
 
-def _current_input(lines: Sequence[Line], start: int) -> int | None:
+def _current_input(lines: Sequence[LiveMessage], start: int) -> int | None:
     """The index of the user message that began the current turn."""
     for index in range(len(lines) - 1, start - 1, -1):
         if lines[index].turn != lines[-1].turn:
@@ -93,7 +94,11 @@ def _current_input(lines: Sequence[Line], start: int) -> int | None:
 
 
 def _block(
-    voice: Voice, lines: Sequence[Line], index: int, said: tuple[str, int], groups: ToolGroups
+    voice: Voice,
+    lines: Sequence[LiveMessage],
+    index: int,
+    said: tuple[str, int],
+    groups: ToolGroups,
 ) -> Block | Row:
     """A message as a block, or the row that says why it cannot be one."""
     line, (text, tokens) = lines[index], said
@@ -125,7 +130,7 @@ def _block(
     )
 
 
-def _outside(material: Material, lines: Sequence[Line], start: int) -> Iterator[Row]:
+def _outside(material: Material, lines: Sequence[LiveMessage], start: int) -> Iterator[Row]:
     """Rows for what is out of the window, and for what the user keeps out."""
     older, count = material.older, start
     if older is not None or start:

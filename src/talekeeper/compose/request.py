@@ -7,12 +7,12 @@ from datetime import datetime
 from talekeeper.domain.block import Mode
 from talekeeper.domain.cell import Tail
 from talekeeper.domain.character import Card, Persona
-from talekeeper.domain.chat import Part, Role, ToolCall
+from talekeeper.domain.chat import LiveMessage
 from talekeeper.domain.errors import InvalidInput
 from talekeeper.domain.limits import Plan
 from talekeeper.domain.settings import GenerationSettings
 
-__all__ = ["LeftOut", "Line", "Material", "Request", "tail_of"]
+__all__ = ["LeftOut", "Material", "Request", "tail_of"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,28 +37,6 @@ class Request:
             raise InvalidInput(f"Mode {self.mode!r} takes no input.")
         if self.input is not None and not self.input.strip():
             raise InvalidInput("The input must not be empty.")
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A message of the chat as compose sees it: its active swipe, and where it stands.
-
-    ``tokens`` were counted by ``tokenizer``. The field order is that of the store's query.
-    """
-
-    number: int
-    role: Role
-    speaker: str
-    character_id: str | None
-    active: int
-    turn: int
-    cell: int
-    tool_call_id: str | None
-    text: str
-    tokens: int
-    tokenizer: str
-    tool_calls: tuple[ToolCall, ...] = ()
-    parts: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,7 +67,7 @@ class Material:
     plan: Plan
     next_number: int
     tail: Tail | None
-    lines: Sequence[Line]
+    lines: Sequence[LiveMessage]
     older: LeftOut | None = None
     excluded: Sequence[tuple[int, int, int]] = ()
     older_excluded: LeftOut | None = None
@@ -105,7 +83,7 @@ class Material:
         return self.speaker.nickname or self.speaker.name
 
 
-def tail_of(lines: Sequence[Line]) -> Tail | None:
+def tail_of(lines: Sequence[LiveMessage]) -> Tail | None:
     """The open turn and cell of a chat whose newest messages are ``lines``."""
     if not lines:
         return None

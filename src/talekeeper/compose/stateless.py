@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from talekeeper.compose.composer import compose
-from talekeeper.compose.request import Line, Material, Request, tail_of
+from talekeeper.compose.request import Material, Request, tail_of
 from talekeeper.domain.block import Context
 from talekeeper.domain.cell import Tail, grow, place
 from talekeeper.domain.character import Card, Persona
-from talekeeper.domain.chat import Role, ToolCall
+from talekeeper.domain.chat import LiveMessage, Role, ToolCall
 from talekeeper.domain.errors import InvalidInput
 from talekeeper.domain.limits import LIMITS, PLANS, Plan
 from talekeeper.domain.settings import GenerationSettings
@@ -55,10 +55,10 @@ def _lines(
     persona: Persona | None,
     settings: GenerationSettings,
     plan: Plan,
-) -> list[Line]:
+) -> list[LiveMessage]:
     tokenizer = tokenizer_named(settings.tokenizer)
     names = {"user": persona.name if persona else "User", "assistant": character.name}
-    lines: list[Line] = []
+    lines: list[LiveMessage] = []
     tail: Tail | None = None
     for number, message in enumerate(messages, 1):
         role, text, calls = _read(message, number)
@@ -72,7 +72,7 @@ def _lines(
         tokens = tokenizer.count(text)
         tail = grow(tail, turn=turn, cell=cell, tokens=tokens)
         lines.append(
-            Line(
+            LiveMessage(
                 number=number,
                 role=role,
                 speaker=names.get(role, role),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from talekeeper.compose.request import Line
+from talekeeper.domain.chat import LiveMessage
 
 __all__ = ["ToolGroups"]
 
@@ -20,7 +20,7 @@ class ToolGroups:
     results: dict[int, list[int]]
 
     @classmethod
-    def of(cls, lines: Sequence[Line]) -> "ToolGroups":
+    def of(cls, lines: Sequence[LiveMessage]) -> "ToolGroups":
         """A result answers the nearest call of its id before it, and a call has one result.
 
         The nearest, because some programs count their calls anew each turn.

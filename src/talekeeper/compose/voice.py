@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from talekeeper.compose.request import Line, Material, Request
-from talekeeper.domain.chat import ToolCall
+from talekeeper.compose.request import Material, Request
+from talekeeper.domain.chat import LiveMessage, ToolCall
 from talekeeper.domain.limits import LIMITS
 from talekeeper.text.macros import MacroValues, expand
 from talekeeper.text.tokens import Tokenizer, tokenizer_named
@@ -64,7 +64,7 @@ class Voice:
         """Tokens of ``text`` with the overhead of a message."""
         return self.tokenizer.count(text) + LIMITS.message_overhead
 
-    def say(self, line: Line) -> tuple[str, int]:
+    def say(self, line: LiveMessage) -> tuple[str, int]:
         """(text, tokens) of a recorded message as it is sent; without overhead."""
         speaker = line.speaker if line.role == "assistant" else None
         text = self.expand(line.text, f"message:{line.number}/{line.active}", speaker=speaker)
@@ -82,7 +82,7 @@ class Voice:
         counted = self.tokenizer.count(call.name) + self.tokenizer.count(call.arguments)
         return counted + 2 * LIMITS.message_overhead
 
-    def _prefixed(self, line: Line) -> bool:
+    def _prefixed(self, line: LiveMessage) -> bool:
         """Whether "Name: " goes before the text, so that the model knows who spoke."""
         names = self.material.settings.names
         if names == "never" or line.role in ("tool", "system"):

@@ -8,13 +8,18 @@ Stateless: between two moves of a boundary the prompt's prefix stays the same by
 from collections.abc import Sequence
 from itertools import pairwise
 
-from talekeeper.compose.request import Line
+from talekeeper.domain.chat import LiveMessage
 
 __all__ = ["window_start"]
 
 
 def window_start(
-    lines: Sequence[Line], sizes: Sequence[int], *, complete: bool, messages: int, tokens: int
+    lines: Sequence[LiveMessage],
+    sizes: Sequence[int],
+    *,
+    complete: bool,
+    messages: int,
+    tokens: int,
 ) -> int:
     """The index in ``lines`` at which the window starts.
 

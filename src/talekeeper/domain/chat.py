@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 
 __all__ = [
     "Channel",
     "Chat",
+    "LiveMessage",
     "Message",
     "Part",
     "Role",
@@ -89,6 +90,27 @@ class Message:
     def text(self) -> str:
         """The active swipe's text."""
         return self.swipe.text
+
+
+class LiveMessage(NamedTuple):
+    """A message as a prompt needs it: its active swipe, and where it stands.
+
+    ``tokens`` were counted by ``tokenizer``. A tuple, since each composition reads dozens.
+    """
+
+    number: int
+    role: Role
+    speaker: str
+    character_id: str | None
+    active: int
+    turn: int
+    cell: int
+    tool_call_id: str | None
+    text: str
+    tokens: int
+    tokenizer: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    parts: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

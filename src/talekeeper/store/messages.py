@@ -20,7 +20,7 @@ from sqlalchemy import (
 )
 
 from talekeeper.domain.cell import Tail
-from talekeeper.domain.chat import Message, Part, Role, Swipe, ToolCall
+from talekeeper.domain.chat import LiveMessage, Message, Part, Role, Swipe, ToolCall
 from talekeeper.domain.errors import NotFound
 from talekeeper.store.copying import copied
 from talekeeper.store.keys import ChatKey
@@ -30,7 +30,6 @@ __all__ = [
     "ExcludedRow",
     "LastOfLine",
     "LinedMessage",
-    "LiveRow",
     "change",
     "copy_until",
     "counts",
@@ -69,24 +68,6 @@ _ACTIVE = and_(
 )
 
 
-class LiveRow(NamedTuple):
-    """What the live window needs of a message: its active swipe and where it stands."""
-
-    number: int
-    role: Role
-    speaker: str
-    character_id: str | None
-    active: int
-    turn: int
-    cell: int
-    tool_call_id: str | None
-    text: str
-    tokens: int
-    tokenizer: str
-    tool_calls: tuple[ToolCall, ...]
-    parts: tuple[Part, ...]
-
-
 class ExcludedRow(NamedTuple):
     """A message that the user keeps out of prompts; the tokens are those of its active swipe."""
 
@@ -114,7 +95,7 @@ _LIVE = (
 
 def live(
     connection: Connection, key: ChatKey, *, limit: int, before: int | None = None
-) -> list[LiveRow]:
+) -> list[LiveMessage]:
     """The newest ``limit`` messages that are not excluded, oldest first; only below ``before``."""
     statement = (
         select(*_LIVE)
@@ -127,7 +108,7 @@ def live(
         statement = statement.where(messages.c.number < before)
     rows = connection.execute(statement).all()
     return [
-        LiveRow._make((*row[:11], calls_from_json(row[11]), parts_from_json(row[12])))
+        LiveMessage._make((*row[:11], calls_from_json(row[11]), parts_from_json(row[12])))
         for row in reversed(rows)
     ]
 

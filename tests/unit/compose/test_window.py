@@ -3,14 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talekeeper.compose.request import Line
 from talekeeper.compose.window import window_start
+from talekeeper.domain.chat import LiveMessage
 
 
-def lines(*places: tuple[int, int]) -> list[Line]:
+def lines(*places: tuple[int, int]) -> list[LiveMessage]:
     """Lines numbered from 1 with the given (turn, cell)."""
     return [
-        Line(number, "user", "Anna", None, 0, turn, cell, None, "text", 1, "o200k_base")
+        LiveMessage(number, "user", "Anna", None, 0, turn, cell, None, "text", 1, "o200k_base")
         for number, (turn, cell) in enumerate(places, 1)
     ]
 
