@@ -8,8 +8,8 @@ from sqlalchemy import Connection
 from talekeeper.domain.chat import Message
 from talekeeper.formats.st_write import write_header, write_line
 from talekeeper.store import chats as chat_rows
+from talekeeper.store import lined_messages as lined_rows
 from talekeeper.store import lines as line_rows
-from talekeeper.store import messages as rows
 from talekeeper.store.keys import ChatKey
 
 __all__ = ["export_chat"]
@@ -47,7 +47,7 @@ def _pieces(
     at = -1
     while page := line_rows.page(connection, key, after=at, limit=_PAGE):
         at = page[-1].line
-        held = rows.of_lines(connection, key, page[0].line, at)
+        held = lined_rows.of_lines(connection, key, page[0].line, at)
         for row in page:
             messages = held.get(row.line, [])
             if row.chain is None or (messages and all(m.untouched for m in messages)):
@@ -55,7 +55,7 @@ def _pieces(
             elif messages:
                 yield write_line([m.message for m in messages], row.raw)
     number = 0
-    while fresh := rows.without_line(connection, key, after=number, limit=_PAGE):
+    while fresh := lined_rows.without_line(connection, key, after=number, limit=_PAGE):
         number = fresh[-1].number
         for group in _tool_groups(fresh):
             yield write_line(group, speaker_key=keys.get(group[0].character_id))

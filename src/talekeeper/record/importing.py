@@ -29,10 +29,12 @@ from talekeeper.record.relation import Digest, Relation
 from talekeeper.record.report import ImportReport, Tally
 from talekeeper.record.texts import storable
 from talekeeper.store import chats as chat_rows
+from talekeeper.store import lined_messages as lined_rows
 from talekeeper.store import lines as line_rows
 from talekeeper.store import messages as rows
 from talekeeper.store.keys import ChatKey
 from talekeeper.store.lines import ImportRow, LineRow
+from talekeeper.store.message_rows import message_row, swipe_row
 from talekeeper.text.tokens import Tokenizer, tokenizer_named
 
 __all__ = ["Chained", "ChatImport"]
@@ -129,10 +131,10 @@ class ChatImport:
                 for imported in item.messages:
                     message = self._message(connection, imported)
                     messages.append(
-                        rows.message_row(self.key, message, line=line, line_version=message.version)
+                        message_row(self.key, message, line=line, line_version=message.version)
                     )
                     swipes += (
-                        rows.swipe_row(self.key, message.number, swipe) for swipe in message.swipes
+                        swipe_row(self.key, message.number, swipe) for swipe in message.swipes
                     )
         rows.insert_many(connection, messages, swipes)
         line_rows.insert_lines(connection, self.key, kept)
@@ -183,7 +185,7 @@ class ChatImport:
         differing = [line for line, (item, _) in found.items() if known.get(line) != item.raw]
         if not differing:
             return
-        held = rows.of_lines(connection, base, differing[0], differing[-1])
+        held = lined_rows.of_lines(connection, base, differing[0], differing[-1])
         for line in differing:
             item, chain = found[line]
             messages = held.get(line, [])
@@ -217,8 +219,8 @@ class ChatImport:
         )
         rows.insert_many(
             connection,
-            [rows.message_row(self.key, message, line=line, line_version=message.version)],
-            [rows.swipe_row(self.key, message.number, swipe) for swipe in message.swipes],
+            [message_row(self.key, message, line=line, line_version=message.version)],
+            [swipe_row(self.key, message.number, swipe) for swipe in message.swipes],
         )
 
     def _message(self, connection: Connection, imported: ImportedMessage) -> Message:

@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 
 from talekeeper.formats.imported import ImportedHeader, ImportedLine, SkippedLine
 from talekeeper.record.texts import storable
+from talekeeper.store import lined_messages as lined_rows
 from talekeeper.store import lines as line_rows
 from talekeeper.store import messages as rows
 from talekeeper.store.keys import ChatKey
@@ -125,7 +126,7 @@ class Follower:
     def _more_swipes(self, connection: Connection, chat: str) -> bool:
         """Whether the file's last message, the chat's last too, was swiped on since."""
         key = ChatKey(self.account, chat)
-        last = rows.last_of_line(connection, key, self.candidates[chat])
+        last = lined_rows.last_of_line(connection, key, self.candidates[chat])
         if self.last is None or last is None or not (last.is_last and last.untouched):
             return False
         known = rows.get(connection, key, last.number)
@@ -141,11 +142,11 @@ class Follower:
         if reswiped:
             return reswiped
         key = ChatKey(self.account, chat)
-        last = rows.last_of_line(connection, key, self.candidates[chat])
+        last = lined_rows.last_of_line(connection, key, self.candidates[chat])
         same = self._same_file(connection, chat) or not self._marked(connection, chat)
         if last and last.is_last and same and not self._branches_off():
             return self._relation("longer", chat, number=last.number)
-        if last and rows.pristine_until(connection, key, self.candidates[chat]):
+        if last and lined_rows.pristine_until(connection, key, self.candidates[chat]):
             return self._relation("branch", chat, number=last.number)
         return Relation(kind="new")
 
@@ -155,7 +156,7 @@ class Follower:
             if not self._same_file(connection, chat) or chat in self.misaligned:
                 continue
             key = ChatKey(self.account, chat)
-            last = rows.last_of_line(connection, key, at + 1)
+            last = lined_rows.last_of_line(connection, key, at + 1)
             texts = {swipe.text for message in line.messages for swipe in message.swipes}
             if last is None or not last.is_last or not last.untouched:
                 continue

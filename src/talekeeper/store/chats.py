@@ -3,13 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
     Connection,
     Row,
+    Select,
     String,
     and_,
+    bindparam,
     delete,
     func,
     insert,
@@ -101,15 +104,9 @@ class ChatState:
         return _DEFAULTS.changed(**{**self.account_settings, **self.chat_settings})
 
 
-def state(
-    connection: Connection, key: ChatKey, *, lock: bool = False, importing: bool = False
-) -> ChatState:
-    """The state of a chat; ``lock`` keeps other writers out until the unit ends.
-
-    Raises NotFound. A chat that is still being imported is found only with ``importing``.
-    """
-    if not is_id(key.chat):
-        raise NotFound(f"There is no chat {key.chat!r}.")
+# The statements of composing and recording are built once: building one costs more than running it.
+@cache
+def _state_query(*, lock: bool, importing: bool) -> Select[*tuple[Any, ...]]:
     statement = (
         select(
             chats.c.title,
@@ -130,13 +127,28 @@ def state(
             personas,
             and_(personas.c.account_id == chats.c.account_id, personas.c.id == chats.c.persona_id),
         )
-        .where(chats.c.account_id == key.account, chats.c.id == key.chat)
+        .where(chats.c.account_id == bindparam("account"), chats.c.id == bindparam("chat"))
     )
     if not importing:
         statement = statement.where(_VISIBLE)
-    if lock:
-        statement = statement.with_for_update(of=chats)
-    row = connection.execute(statement).one_or_none()
+    return statement.with_for_update(of=chats) if lock else statement
+
+
+def _bound(key: ChatKey) -> dict[str, Any]:
+    return {"account": key.account, "chat": key.chat}
+
+
+def state(
+    connection: Connection, key: ChatKey, *, lock: bool = False, importing: bool = False
+) -> ChatState:
+    """The state of a chat; ``lock`` keeps other writers out until the unit ends.
+
+    Raises NotFound. A chat that is still being imported is found only with ``importing``.
+    """
+    if not is_id(key.chat):
+        raise NotFound(f"There is no chat {key.chat!r}.")
+    statement = _state_query(lock=lock, importing=importing)
+    row = connection.execute(statement, _bound(key)).one_or_none()
     if row is None:
         raise NotFound(f"There is no chat {key.chat!r}.")
     return _state(key, dict(row._mapping))
@@ -217,43 +229,38 @@ def add_participants(connection: Connection, key: ChatKey, members: Sequence[Par
         )
 
 
+_PARTICIPANTS = (
+    select(
+        participants.c.position,
+        participants.c.character_id,
+        participants.c.name,
+        participants.c.speaker_key,
+    )
+    .where(
+        participants.c.account_id == bindparam("account"),
+        participants.c.chat_id == bindparam("chat"),
+    )
+    .order_by(participants.c.position)
+)
+_CAST = _PARTICIPANTS.add_columns(characters.c.card, characters.c.version).outerjoin_from(
+    participants,
+    characters,
+    and_(
+        characters.c.account_id == participants.c.account_id,
+        characters.c.id == participants.c.character_id,
+    ),
+)
+
+
 def participants_of(connection: Connection, key: ChatKey) -> list[Participant]:
     """The characters of a chat in order."""
-    rows = connection.execute(
-        select(
-            participants.c.position,
-            participants.c.character_id,
-            participants.c.name,
-            participants.c.speaker_key,
-        )
-        .where(participants.c.account_id == key.account, participants.c.chat_id == key.chat)
-        .order_by(participants.c.position)
-    )
+    rows = connection.execute(_PARTICIPANTS, _bound(key))
     return [Participant(**row._mapping) for row in rows]
 
 
 def cast(connection: Connection, key: ChatKey) -> list[tuple[Participant, Character | None]]:
     """The participants in order, each with its character (None where that was deleted)."""
-    rows = connection.execute(
-        select(
-            participants.c.position,
-            participants.c.character_id,
-            participants.c.name,
-            participants.c.speaker_key,
-            characters.c.card,
-            characters.c.version,
-        )
-        .outerjoin_from(
-            participants,
-            characters,
-            and_(
-                characters.c.account_id == participants.c.account_id,
-                characters.c.id == participants.c.character_id,
-            ),
-        )
-        .where(participants.c.account_id == key.account, participants.c.chat_id == key.chat)
-        .order_by(participants.c.position)
-    )
+    rows = connection.execute(_CAST, _bound(key))
     return [
         (
             Participant(
