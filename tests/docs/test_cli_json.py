@@ -1,0 +1,151 @@
+"""The JSON of every command has exactly the fields that the reference lists."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from io import StringIO
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from talekeeper import SyncKeeper, ToolCall
+from talekeeper.cli.app import app
+from talekeeper.cli.main import run
+from tests.docs.pages import page
+from tests.docs.samples import lay_out
+
+USER = "SillyTavern/data/default-user"
+CHATS = [f"{USER}/chats/Mira/Mira - {name}.jsonl" for name in ("2026-05-03@17h42m15s", "Branch #1")]
+GROUP = f"{USER}/group chats/2026-06-01@10h00m00s.jsonl"
+
+CALLS: Mapping[str, Sequence[Sequence[str]]] = {
+    "import": [
+        ("import", "--json", *CHATS, GROUP, "broken.jsonl"),
+        ("import", "--json", f"{USER}/worlds/lighthouse.json"),
+    ],
+    "chats": [("chats", "--json")],
+    "characters": [("characters", "--json")],
+    "show": [("show", "Mira - Branch", "--json")],
+    "preview": [("preview", "Mira - 2026", "--json"), ("preview", "Unanswered", "--json")],
+    "export": [("export", "Mira - 2026", "--output", "back.jsonl", "--json")],
+    "limits": [("limits", "--json")],
+    "doctor": [("doctor", "--json")],
+    "demo": [("demo", "--json")],
+}
+"""Calls that together print every field of a command's JSON."""
+
+MAPS = {
+    "import": ("[].unknown",),
+    "limits": ("limits", "plans", "plans.*"),
+    "demo": ("early",),
+}
+"""Objects whose keys are data."""
+
+ELSEWHERE = {"preview": ("messages[]", "tools[]"), "demo": ("imported[]", "context")}
+"""Parts whose shape is described elsewhere: by OpenAI, or by another command."""
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Sequence[Any]]:
+    """What each command prints, for a database that has a chat, a fork and a group in it."""
+    folder = tmp_path_factory.mktemp("home")
+    lay_out(folder)
+    said: Mapping[str, Any] = {"name": "Anna", "is_user": True, "mes": "Hello."}
+    broken = "\n".join(map(json.dumps, [said, {"name": "Mira"}]))
+    (folder / "broken.jsonl").write_text(broken, encoding="utf-8")
+    with chdir(folder):
+        _printed("import", *CHATS)
+        with SyncKeeper.open("tale.db") as keeper:
+            keeper.characters.add(name="Tam")
+            chat = keeper.chats.start("Tam", title="Unanswered").id
+            call = ToolCall(id="1", name="look", arguments="{}")
+            keeper.record(chat, "", role="assistant", tool_calls=(call,))
+        return {
+            command: [json.loads(_printed(*call)) for call in calls]
+            for command, calls in CALLS.items()
+        }
+
+
+def _printed(*arguments: str) -> str:
+    with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()):
+        run(["--db", "tale.db", *arguments])
+    return out.getvalue()
+
+
+def _paths(value: Any, command: str, path: str = "") -> Iterator[str]:
+    """Every field of a JSON value, as the reference writes it."""
+    if path in ELSEWHERE.get(command, ()):
+        return
+    if isinstance(value, dict):
+        for key, item in value.items():
+            name = "*" if path in MAPS.get(command, ()) else key
+            inner = f"{path}.{name}" if path else name
+            yield inner
+            yield from _paths(item, command, inner)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _paths(item, command, f"{path}[]")
+
+
+def _documented(command: str) -> dict[str, str]:
+    """The fields the reference lists for a command, with their types."""
+    text = page("docs/reference/cli.md").text
+    section = text.split(f"\n## talekeeper {command}\n")[1].split("\n## ")[0]
+    rows = re.findall(
+        r"^\| `([^`]+)` \| ([^|]*) \|[^|]*\|$", section.split("### JSON")[1], re.MULTILINE
+    )
+    return {name: kind.strip() for name, kind in rows if kind.strip()}
+
+
+def test_every_command_is_called() -> None:
+    assert set(CALLS) == set(getattr(get_command(app), "commands", {}))
+
+
+@pytest.mark.parametrize("command", CALLS)
+def test_json_has_the_documented_fields(command: str, printed: Mapping[str, Sequence[Any]]) -> None:
+    found = {path for value in printed[command] for path in _paths(value, command)}
+    assert found == set(_documented(command))
+
+
+@pytest.mark.parametrize("command", CALLS)
+def test_json_has_the_documented_types(command: str, printed: Mapping[str, Sequence[Any]]) -> None:
+    documented = _documented(command)
+    for whole in printed[command]:
+        for path, value in _values(whole, command):
+            assert _is(value, documented[path]), f"{command}: {path} is {value!r}"
+
+
+def _values(value: Any, command: str, path: str = "") -> Iterator[tuple[str, Any]]:
+    if path and not path.endswith("[]"):
+        yield path, value
+    if path in ELSEWHERE.get(command, ()):
+        return
+    if isinstance(value, dict):
+        for key, item in value.items():
+            name = "*" if path in MAPS.get(command, ()) else key
+            yield from _values(item, command, f"{path}.{name}" if path else name)
+    elif isinstance(value, list) and not all(isinstance(item, str) for item in value):
+        for item in value:
+            yield from _values(item, command, f"{path}[]")
+
+
+def _is(value: Any, kind: str) -> bool:
+    """Whether a value is of a type as the reference words it."""
+    if value is None:
+        return kind.endswith("or null")
+    kind = kind.removesuffix(" or null")
+    if kind == "moment":
+        return isinstance(value, str) and re.search(r"T.*[+-]\d\d:\d\d$", value) is not None
+    if kind == "array of texts":
+        return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    types = {
+        "text": str,
+        "number": (int, float),
+        "true or false": bool,
+        "object": dict,
+        "array": list,
+    }
+    wanted: Any = types[kind]
+    return isinstance(value, wanted) and (kind == "true or false" or not isinstance(value, bool))

@@ -1,0 +1,19 @@
+"""The public names: adding one is a decision, taking one away a break."""
+
+import talekeeper
+
+PUBLIC = """
+    Ambiguous AuthorsNote BudgetExceeded Card Character Chat Conflict Context DepthPrompt
+    GenerationSettings ImportReport InvalidInput Keeper LIMITS Limits Message NewMessage NewSwipe
+    NotFound PLANS Part Persona Plan Receipt Request Row Shares StoreBusy StoreError StoreTooNew
+    Swipe SyncKeeper TalekeeperError ToolCall UnreadableFile __version__ compose_messages
+"""
+
+
+def test_the_public_names_are_these() -> None:
+    assert sorted(talekeeper.__all__) == sorted(PUBLIC.split())
+
+
+def test_every_public_name_is_there() -> None:
+    for name in talekeeper.__all__:
+        assert hasattr(talekeeper, name)
