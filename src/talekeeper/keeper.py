@@ -143,7 +143,7 @@ class Keeper:
             speaker=speaker,
             replacing=replacing,
             mode=mode,
-            now=now or self._desk.clock(),
+            now=now or self._desk.clock().astimezone(),
         )
         material = await self._desk.read(gather, self._desk.key(chat), request, settings or {})
         return compose(material, request)

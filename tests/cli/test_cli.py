@@ -83,7 +83,7 @@ def test_a_dry_run_writes_nothing(cli: Cli, mira: Path) -> None:
 def test_warnings_name_their_lines(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "bad.jsonl"
     path.write_bytes(chat_file(*TALK[:2], b"{broken", *TALK[2:]).getvalue())
-    assert "line 3:" in cli("import", str(path))
+    assert "Line 3 is not JSON" in cli("import", str(path))
     (report,) = cli.json("import", "--dry-run", str(path))
     assert [notice["line"] for notice in report["notices"]] == [3]
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from talekeeper import Conflict, ImportReport, Keeper, NotFound, UnreadableFile
+from talekeeper.domain.chat import Role
 from talekeeper.testing import TickingClock
 from tests.conftest import OpenKeeper, run
 from tests.record.st_files import chat_file, header, line, reply, said
@@ -181,6 +182,61 @@ def test_a_branch_file_becomes_a_fork_of_the_longest_common_prefix(
             )
             again = await brought(keeper, *lines)
             assert (again.outcome, again.id) == ("present", branch.id)
+
+    run(story())
+
+
+def test_a_branch_of_a_parent_with_other_lines_comes_back_too(open_keeper: OpenKeeper) -> None:
+    async def story() -> None:
+        async with open_keeper() as keeper:
+            parent: list[Any] = [header(integrity="i-1"), b"{broken", *TALK[:2], b"", *TALK[2:]]
+            first = await brought(keeper, *parent)
+            lines = [header(integrity="i-2", main_chat="Mira"), *TALK[:3], said("The boat, then.")]
+            branch = await brought(keeper, *lines, name="Branch.jsonl")
+            assert (branch.outcome, branch.added) == ("branch", 1)
+            assert branch.id is not None
+            assert (await keeper.chats.get(branch.id)).forked_from == (first.id, 3)
+            assert await written(keeper, branch.id) == chat_file(*lines).getvalue()
+            assert await written(keeper, first.id) == chat_file(*parent).getvalue()
+
+    run(story())
+
+
+def test_excluded_messages_count_in_no_cell(open_keeper: OpenKeeper) -> None:
+    async def story() -> None:
+        async with open_keeper() as keeper:
+            talk = [
+                one
+                for n in range(30)
+                for one in (said(f"Say {n}", is_system=n % 5 == 0), reply(f"Reply {n}"))
+            ]
+            report = await brought(keeper, header(), *talk)
+            assert report.id is not None
+            chat = await keeper.chats.start("Mira", persona="Anna")
+            for number, one in enumerate(talk, 1):
+                role: Role = "user" if one["is_user"] else "assistant"
+                await keeper.record(chat.id, one["mes"], role=role)
+                if one["is_system"]:
+                    await keeper.messages.exclude(chat.id, number)
+            marks = [
+                [(m.turn, m.cell) for m in await keeper.messages.list(where, limit=100)]
+                for where in (report.id, chat.id)
+            ]
+            assert marks[0] == marks[1]
+
+    run(story())
+
+
+def test_an_authors_note_goes_out_in_the_header(open_keeper: OpenKeeper) -> None:
+    async def story() -> None:
+        async with open_keeper() as keeper:
+            report = await brought(keeper, header(note_prompt="Slow.", note_depth=2), *TALK)
+            assert report.id is not None
+            assert (await keeper.settings.get(report.id)).authors_note.text == "Slow."
+            await keeper.settings.change(report.id, authors_note={"text": "Slower.", "depth": 3})
+            first, _, rest = (await written(keeper, report.id)).partition(b"\n")
+            assert b'"note_prompt": "Slower."' in first
+            assert rest == chat_file(*TALK).getvalue()
 
     run(story())
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from talekeeper import Card, Conflict, InvalidInput, NotFound
+from talekeeper import Ambiguous, Card, Conflict, InvalidInput, NotFound
 from tests.conftest import OpenKeeper, run
 
 
@@ -50,7 +50,7 @@ def test_names_are_compared_without_case_and_form(open_keeper: OpenKeeper) -> No
             await keeper.characters.add(name="STRASSE")
             assert (await keeper.characters.get("straße")).name == "STRASSE"
             await keeper.characters.add(name="zoé")
-            with pytest.raises(InvalidInput, match="Several characters"):
+            with pytest.raises(Ambiguous, match="Several characters"):
                 await keeper.characters.get("Zoé")
 
     run(story())

@@ -13,6 +13,7 @@ from rich.console import Console
 from talekeeper import __version__
 from talekeeper.cli import doctoring, importing, listing, previewing
 from talekeeper.cli.exporting import export_to
+from talekeeper.compose.strategies import STRATEGIES
 from talekeeper.config import Config
 from talekeeper.domain.block import Mode
 from talekeeper.domain.limits import PLANS, plan_named
@@ -32,7 +33,7 @@ app = typer.Typer(
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 ChatName = Annotated[
-    str, typer.Argument(metavar="CHAT", help="An id, the beginning of one, or a title.")
+    str, typer.Argument(metavar="CHAT", help="An id, a title, or the beginning of one.")
 ]
 
 
@@ -164,7 +165,7 @@ def preview(
         int | None, typer.Option(min=0, metavar="N", help="Tokens kept free for the reply.")
     ] = None,
     strategy: Annotated[
-        str | None, typer.Option(metavar="S", help="What gives way: truncate or manual.")
+        str | None, typer.Option(metavar="S", help=f"What gives way: {', '.join(STRATEGIES)}.")
     ] = None,
     tokenizer: Annotated[
         str | None,

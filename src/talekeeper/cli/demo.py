@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 
 from talekeeper.cli import importing, previewing
+from talekeeper.cli.plain import safe
 from talekeeper.domain.chat import Message
 from talekeeper.keeper import Keeper
 
@@ -46,8 +46,8 @@ async def run_demo(console: Console) -> dict[str, Any]:
                 console.print(f"  message {number:>3}  {what}: {place}", highlight=False)
             last = messages[-1]
             console.print(
-                f"\nIn message {last.number} {escape(last.speaker)} asks:\n  "
-                f"[italic]{escape(last.text)}[/]",
+                f"\nIn message {last.number} {safe(last.speaker)} asks:\n  "
+                f"[italic]{safe(last.text)}[/]",
                 highlight=False,
             )
             return {

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 from sqlalchemy import Connection, func, select
 
 from talekeeper import __version__
+from talekeeper.cli.plain import safe
 from talekeeper.config import Config
 from talekeeper.domain.errors import TalekeeperError
 from talekeeper.store.migrate import HEAD
@@ -91,6 +91,6 @@ def show(console: Console, checks: Sequence[Check]) -> None:
     """One line a check."""
     for check in checks:
         mark = "[green]✓[/]" if check.ok else "[red]✗[/]"
-        console.print(f"{mark} {check.name}: {escape(check.found)}", highlight=False)
+        console.print(f"{mark} {check.name}: {safe(check.found)}", highlight=False)
         if check.advice:
-            console.print(f"    {escape(check.advice)}", highlight=False)
+            console.print(f"    {safe(check.advice)}", highlight=False)

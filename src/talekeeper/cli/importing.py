@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import (
     BarColumn,
     DownloadColumn,
@@ -18,6 +17,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from talekeeper.cli.plain import safe
 from talekeeper.domain.errors import TalekeeperError, UnreadableFile
 from talekeeper.formats.imported import Notice
 from talekeeper.keeper import Keeper
@@ -78,7 +78,7 @@ async def import_all(
     outcomes: list[ImportReport | Failure] = []
     with bar as shown:
         for path in sorted(files, key=_turn):
-            task = shown.add_task(escape(path.name), total=_size(path))
+            task = shown.add_task(safe(path.name), total=_size(path))
             try:
                 report = await keeper.files.import_file(
                     path, dry_run=dry_run, progress=partial(_advance, shown, task)
@@ -122,12 +122,12 @@ def show(console: Console, outcomes: Iterable[ImportReport | Failure], *, dry_ru
     """One paragraph a file: what came in, what was kept but not understood, warnings."""
     for outcome in outcomes:
         if isinstance(outcome, Failure):
-            console.print(f"[red]✗[/] {escape(outcome.file)}: not imported")
+            console.print(f"[red]✗[/] {safe(outcome.file)}: not imported")
             continue
         said = (_DRY if dry_run else _OUTCOMES)[outcome.outcome]
-        console.print(f"[green]✓[/] [bold]{escape(outcome.title)}[/] — {said}", highlight=False)
+        console.print(f"[green]✓[/] [bold]{safe(outcome.title)}[/] — {said}", highlight=False)
         for line in _details(outcome):
-            console.print(f"    {escape(line)}", highlight=False)
+            console.print(f"    {safe(line)}", highlight=False)
         _show_notices(console, outcome)
 
 
@@ -155,13 +155,13 @@ def _details(report: ImportReport) -> Iterator[str]:
 
 def _show_notices(console: Console, report: ImportReport) -> None:
     for notice in report.notices[:_NOTICES_SHOWN]:
-        console.print(f"    [yellow]![/] {escape(_place(notice))}", highlight=False)
+        console.print(f"    [yellow]![/] {safe(_place(notice))}", highlight=False)
     hidden = len(report.notices) - _NOTICES_SHOWN + report.notices_left_out
     if hidden > 0:
         console.print(f"    [yellow]![/] and {hidden} more warnings (--json lists them)")
 
 
 def _place(notice: Notice) -> str:
-    where = [f"line {notice.line}"] if notice.line else []
+    where = [f"line {notice.line}"] if notice.line and "ine " not in notice.text[:5] else []
     where += [notice.path] if notice.path else []
     return f"{', '.join(where)}: {notice.text}" if where else notice.text

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
+from talekeeper.cli.plain import safe
 from talekeeper.domain.character import Character
 from talekeeper.domain.chat import Chat, Message
 from talekeeper.domain.limits import LIMITS, Plan, describe
@@ -61,11 +61,11 @@ def show_chats(console: Console, found: Sequence[Chat], names: Names) -> None:
         console.print("No chats yet. Bring one: talekeeper import FILE, or try: talekeeper demo")
         return
     for chat in found:
-        who = escape(", ".join(names.get(one, "?") for one in chat.characters)) or "nobody"
+        who = safe(", ".join(names.get(one, "?") for one in chat.characters)) or "nobody"
         fork = ""
         if chat.forked_from:
             fork = f", fork of {chat.forked_from[0]} at {chat.forked_from[1]}"
-        console.print(f"[bold]{escape(chat.title)}[/]", highlight=False, soft_wrap=True)
+        console.print(f"[bold]{safe(chat.title)}[/]", highlight=False, soft_wrap=True)
         console.print(
             f"  {chat.id}  {chat.messages} messages with {who}, "
             f"changed {chat.updated_at:%Y-%m-%d %H:%M}{fork}",
@@ -101,9 +101,9 @@ def show_characters(console: Console, found: Sequence[Character]) -> None:
     for character in found:
         table.add_row(
             character.id,
-            escape(character.name),
+            safe(character.name),
             str(character.card.book_entries or ""),
-            escape(", ".join(character.card.tags)),
+            safe(", ".join(character.card.tags)),
         )
     console.print(table)
 
@@ -155,8 +155,8 @@ def show_chat(console: Console, result: Shown) -> None:
     """The chat's head, then one paragraph a message."""
     chat = result.chat
     names = ", ".join(result.names.get(one, "?") for one in chat.characters)
-    console.print(f"[bold]{escape(chat.title)}[/]  [dim]{chat.id}[/]", highlight=False)
-    console.print(f"{chat.messages} messages with {escape(names)}", highlight=False)
+    console.print(f"[bold]{safe(chat.title)}[/]  [dim]{chat.id}[/]", highlight=False)
+    console.print(f"{chat.messages} messages with {safe(names)}", highlight=False)
     if chat.forked_from:
         console.print(f"fork of {chat.forked_from[0]} at message {chat.forked_from[1]}")
     if result.messages and chat.messages > len(result.messages):
@@ -168,13 +168,13 @@ def show_chat(console: Console, result: Shown) -> None:
         note = f" [yellow]({', '.join(marks)})[/]" if marks else ""
         colour = {"user": "cyan", "assistant": "magenta"}.get(message.role, "white")
         console.print(
-            f"\n[dim]{message.number}[/] [bold {colour}]{escape(message.speaker)}[/]{note}",
+            f"\n[dim]{message.number}[/] [bold {colour}]{safe(message.speaker)}[/]{note}",
             highlight=False,
         )
         text = message.text or "\n".join(
             f"→ {call.name}({call.arguments})" for call in message.swipe.tool_calls
         )
-        console.print(escape(text), highlight=False)
+        console.print(safe(text), highlight=False)
 
 
 def limits_json(plans: Sequence[Plan]) -> dict[str, Any]:

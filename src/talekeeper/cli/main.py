@@ -11,9 +11,12 @@ import sys
 import typer
 
 from talekeeper.cli.app import app
+from talekeeper.cli.plain import plain
 from talekeeper.domain.errors import TalekeeperError
 
 __all__ = ["main"]
+
+_INTERRUPTED = 130
 
 logger = logging.getLogger("talekeeper")
 
@@ -32,7 +35,7 @@ def run(arguments: list[str]) -> int:
     except typer.TyperException as error:
         return _fail(error.format_message(), 2)
     except (typer.Abort, KeyboardInterrupt):
-        return _fail("Stopped.", 130)
+        return _fail("Stopped.", _INTERRUPTED)
     except BrokenPipeError:
         # The reader of our output is gone (as in `| head`); there is nobody left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -46,9 +49,11 @@ def run(arguments: list[str]) -> int:
             "Set TALEKEEPER_DEBUG=1 to see where, and please report it.",
             1,
         )
+    if status == _INTERRUPTED:
+        return _fail("Stopped.", _INTERRUPTED)
     return status if isinstance(status, int) else 0
 
 
 def _fail(sentence: str, status: int) -> int:
-    sys.stderr.write(f"Error: {' '.join(sentence.split())}\n")
+    sys.stderr.write(f"Error: {' '.join(plain(sentence).split())}\n")
     return status

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import get_args
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from talekeeper.cli.plain import safe
 from talekeeper.domain.block import Context, Mode, Receipt, Row
 from talekeeper.domain.chat import Chat
 from talekeeper.domain.errors import InvalidInput
@@ -28,7 +28,6 @@ _COLOURS = {
     "post_history": "magenta",
     "nudge": "magenta",
     "prefill": "magenta",
-    "tools": "red",
 }
 REASONS = {
     "sent": "sent",
@@ -60,7 +59,7 @@ def mode_named(name: str) -> Mode:
 
 def show(console: Console, preview: Preview) -> None:
     """The whole preview of one chat."""
-    console.print(f"[bold]{escape(preview.chat.title)}[/]", highlight=False)
+    console.print(f"[bold]{safe(preview.chat.title)}[/]", highlight=False)
     show_receipt(console, preview.context)
 
 
@@ -77,13 +76,13 @@ def show_receipt(console: Console, context: Context) -> None:
     console.print(_bar(receipt, max(20, min(console.width, 100) - 2)))
     console.print(_legend(receipt), highlight=False)
     for note in receipt.notes:
-        console.print(f"[yellow]![/] {escape(note)}", highlight=False)
+        console.print(f"[yellow]![/] {safe(note)}", highlight=False)
     console.print()
     console.print(_sent(context))
     left_out = receipt.left_out()
     console.print("\n[bold]Stayed out[/]" if left_out else "\nNothing stayed out.")
     for row in left_out:
-        console.print(f"  {escape(_left_out(row))}", highlight=False)
+        console.print(f"  {safe(_left_out(row))}", highlight=False)
 
 
 def _kinds(receipt: Receipt) -> dict[str, int]:
@@ -136,7 +135,7 @@ def _name(row: Row) -> str:
 
 
 def _first_line(text: str) -> str:
-    return escape(" ".join(text.split())[:200])
+    return safe(" ".join(text.split())[:200])
 
 
 def _left_out(row: Row) -> str:

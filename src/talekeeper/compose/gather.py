@@ -34,7 +34,8 @@ def gather(
     lines = _lines(connection, key, settings, before=request.replacing)
     cast = chat_rows.cast(connection, key)
     member, character = _speaker(cast, request, replaced, lines)
-    excluded, older_excluded = _excluded(connection, state, request.replacing)
+    before = _before(connection, state, request.replacing)
+    excluded, older_excluded = _excluded(connection, state, request.replacing, before)
     return Material(
         seed=key.chat,
         speaker=character.card if character else Card(name=member.name),
@@ -46,7 +47,7 @@ def gather(
         next_number=request.replacing or state.next_number,
         tail=_tail(connection, state, lines, request),
         lines=lines,
-        older=_older(connection, state, lines, request.replacing),
+        older=_older(connection, state, lines, before),
         excluded=excluded,
         older_excluded=older_excluded,
     )
@@ -123,15 +124,23 @@ def _tail(
     return tail_of(lines)
 
 
+def _before(connection: Connection, state: ChatState, replacing: int | None) -> tuple[int, int]:
+    """(messages, excluded ones among them) before the one to be replaced, or of the whole chat."""
+    if replacing is None:
+        return state.messages, state.excluded
+    later, later_excluded = rows.counts(connection, state.key, since=replacing)
+    return state.messages - later, state.excluded - later_excluded
+
+
 def _older(
-    connection: Connection, state: ChatState, lines: Sequence[LiveMessage], before: int | None
+    connection: Connection,
+    state: ChatState,
+    lines: Sequence[LiveMessage],
+    before: tuple[int, int],
 ) -> LeftOut | None:
     """The messages before ``lines`` that are not excluded."""
-    total = state.messages - state.excluded
-    if before is not None:
-        later, later_excluded = rows.counts(connection, state.key, since=before)
-        total -= later - later_excluded
-    count = total - len(lines)
+    total, excluded = before
+    count = total - excluded - len(lines)
     if count <= 0 or not lines:
         return None
     first = rows.first(connection, state.key, excluded=False)
@@ -139,17 +148,14 @@ def _older(
 
 
 def _excluded(
-    connection: Connection, state: ChatState, before: int | None
+    connection: Connection, state: ChatState, replacing: int | None, before: tuple[int, int]
 ) -> tuple[list[tuple[int, int, int]], LeftOut | None]:
     """The newest excluded messages one by one, and the older ones together."""
     if not state.excluded:
         return [], None
-    found = rows.excluded(connection, state.key, limit=_EXCLUDED_SHOWN + 1, before=before)
+    found = rows.excluded(connection, state.key, limit=_EXCLUDED_SHOWN + 1, before=replacing)
     shown = [(row.number, row.active, row.tokens) for row in found[-_EXCLUDED_SHOWN:]]
     if len(found) <= _EXCLUDED_SHOWN:
         return shown, None
-    total = state.excluded
-    if before is not None:
-        total -= rows.counts(connection, state.key, since=before)[1]
     first = rows.first(connection, state.key, excluded=True) or 1
-    return shown, LeftOut(count=total - len(shown), first=first, last=found[0].number)
+    return shown, LeftOut(count=before[1] - len(shown), first=first, last=found[0].number)

@@ -27,7 +27,6 @@ Kind = Literal[
     "post_history",
     "nudge",
     "prefill",
-    "tools",
 ]
 
 Reason = Literal[

@@ -27,16 +27,20 @@ class Tail:
     cell_tokens: int
 
 
-def grow(tail: Tail | None, *, turn: int, cell: int, tokens: int) -> Tail:
-    """The tail after one more message, of ``tokens``, placed in ``turn`` and ``cell``."""
-    same_turn = tail is not None and turn == tail.turn
-    same_cell = tail is not None and cell == tail.cell
+def grow(tail: Tail | None, *, turn: int, cell: int, tokens: int, excluded: bool = False) -> Tail:
+    """The tail after one more message, of ``tokens``, placed in ``turn`` and ``cell``.
+
+    An excluded message may begin a turn or a cell; it does not count in either.
+    """
+    in_turn = tail.turn_messages if tail and turn == tail.turn else 0
+    in_cell = (tail.cell_messages, tail.cell_tokens) if tail and cell == tail.cell else (0, 0)
+    one, size = (0, 0) if excluded else (1, tokens)
     return Tail(
         turn=turn,
-        turn_messages=tail.turn_messages + 1 if tail and same_turn else 1,
+        turn_messages=in_turn + one,
         cell=cell,
-        cell_messages=tail.cell_messages + 1 if tail and same_cell else 1,
-        cell_tokens=tail.cell_tokens + tokens if tail and same_cell else tokens,
+        cell_messages=in_cell[0] + one,
+        cell_tokens=in_cell[1] + size,
     )
 
 

@@ -54,7 +54,7 @@ class NotFound(TalekeeperError):
 
 
 class Ambiguous(TalekeeperError):
-    """A prefix or a title that fits more than one thing; the message lists them."""
+    """A prefix, a title or a name that fits more than one thing; the message lists them."""
 
     code = "ambiguous"
 

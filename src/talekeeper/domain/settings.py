@@ -1,8 +1,8 @@
 """GenerationSettings: per account, overridable per chat."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from talekeeper.domain.errors import InvalidInput
 from talekeeper.domain.limits import LIMITS, Plan
@@ -58,6 +58,15 @@ class GenerationSettings(_Frozen):
     shares: Shares = Shares()
     image_tokens: _Tokens = LIMITS.image_tokens
 
+    @model_validator(mode="after")
+    def _room_for_a_prompt(self) -> Self:
+        if self.reserve >= self.context:
+            raise ValueError(
+                f"the reserve ({self.reserve}) must be smaller than the context limit "
+                f"({self.context})"
+            )
+        return self
+
     def live_cap_tokens(self, plan: Plan) -> int:
         """The live window's cap in tokens: the plan's, or a share of the context if smaller."""
         return min(plan.live_tokens, int(LIMITS.live_share * self.context))
@@ -75,5 +84,7 @@ class GenerationSettings(_Frozen):
             return type(self).model_validate({**self.model_dump(), **overrides})
         except ValidationError as error:
             first = error.errors()[0]
-            name = ".".join(str(part) for part in first["loc"]) or "settings"
-            raise InvalidInput(f"Setting {name!r}: {first['msg']}.") from error
+            said = first["msg"].removeprefix("Value error, ")
+            name = ".".join(str(part) for part in first["loc"])
+            where = f"Setting {name!r}" if name else "These settings do not go together"
+            raise InvalidInput(f"{where}: {said}.") from error

@@ -2,11 +2,13 @@
 
 from typing import Any
 
+from talekeeper.compose.strategies import strategy_named
 from talekeeper.domain.limits import Plan, plan_named
 from talekeeper.domain.settings import GenerationSettings
 from talekeeper.parts.desk import Desk
 from talekeeper.record import people
 from talekeeper.store import chats as chat_rows
+from talekeeper.text.tokens import tokenizer_named
 
 __all__ = ["Settings"]
 
@@ -28,6 +30,9 @@ class Settings:
     async def change(self, chat: str | None = None, /, **changes: Any) -> GenerationSettings:
         """Change settings of a chat, or of the account. InvalidInput names what is wrong."""
         desk = self._desk
+        for name, known in (("strategy", strategy_named), ("tokenizer", tokenizer_named)):
+            if changes.get(name) is not None:
+                known(changes[name])
         if chat is not None:
             return await desk.write(
                 people.change_chat_settings, desk.key(chat), changes, now=desk.clock()

@@ -1,11 +1,14 @@
 """Writing a chat as a SillyTavern file: untouched lines byte for byte, the others anew."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO
 
 from sqlalchemy import Connection
 
 from talekeeper.domain.chat import Message
+from talekeeper.domain.settings import AuthorsNote
+from talekeeper.formats.imported import ImportedHeader
+from talekeeper.formats.st_line import read_line
 from talekeeper.formats.st_write import write_header, write_line
 from talekeeper.store import chats as chat_rows
 from talekeeper.store import lined_messages as lined_rows
@@ -27,8 +30,9 @@ def export_chat(connection: Connection, key: ChatKey, out: BinaryIO) -> int:
     }
     written, held = 0, b""
     if source is None:
-        held = write_header(authors_note=state.settings.authors_note)
-    for piece in _pieces(connection, key, keys):
+        held = write_header(authors_note=AuthorsNote(**state.chat_settings.get("authors_note", {})))
+    note = AuthorsNote.model_validate(state.chat_settings.get("authors_note") or {})
+    for piece in _with_note(_pieces(connection, key, keys), note):
         if held and not held.endswith(b"\n"):
             held += b"\n"
         written += out.write(held)
@@ -38,6 +42,20 @@ def export_chat(connection: Connection, key: ChatKey, out: BinaryIO) -> int:
     elif not held.endswith(b"\n"):
         held += b"\n"
     return written + out.write(held)
+
+
+def _with_note(pieces: Iterable[bytes], note: AuthorsNote) -> Iterator[bytes]:
+    """The same lines, with the chat's own author's note in the header, if there is a header."""
+    lines = iter(pieces)
+    for piece in lines:
+        # Looking for the name first: parsing every line of a file without a header would be slow.
+        looks_so = b"chat_metadata" in piece or b"user_name" in piece
+        if not (looks_so and isinstance(read_line(piece, line=1), ImportedHeader)):
+            yield piece
+            continue
+        yield write_header(raw=piece, authors_note=note)
+        break
+    yield from lines
 
 
 def _pieces(

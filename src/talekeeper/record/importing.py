@@ -5,7 +5,7 @@ fills an invisible chat whose rows move to the chat that is there when all have 
 dead import leaves only an invisible chat, which the next import sweeps.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import PurePath
@@ -35,6 +35,7 @@ from talekeeper.store import messages as rows
 from talekeeper.store.keys import ChatKey
 from talekeeper.store.lines import ImportRow, LineRow
 from talekeeper.store.message_rows import message_row, swipe_row
+from talekeeper.store.statistics import take_stock
 from talekeeper.text.tokens import Tokenizer, tokenizer_named
 
 __all__ = ["Chained", "ChatImport"]
@@ -61,6 +62,7 @@ class ChatImport:
     _number: int = 1
     _target_version: int = 0
     _last_line: int = 0
+    _unlined: Iterator[Sequence[int]] | None = None
     _heard: int = 0
     _user: str | None = None
     _ends_with_newline: bool = False
@@ -86,6 +88,8 @@ class ChatImport:
                 connection, base, self.key, number, now=now, title=self.title, importing=True
             )
             base = self.key
+            if not self.relation.aligned:
+                self._unlined = iter(lined_rows.unline(connection, self.key))
         else:
             chat_rows.insert_chat(
                 connection,
@@ -170,13 +174,16 @@ class ChatImport:
         self._user = storable(header.user_name) if header.user_name else None
 
     def _line_number(self, item: ImportedHeader | ImportedLine | SkippedLine) -> int:
-        if self.target is None or self.relation.aligned:
+        if self.target is None or self.relation.aligned or self._unlined is not None:
             return item.line
         self._last_line += 1
         return self._last_line
 
     def _overlay(self, connection: Connection, shared: Sequence[Chained]) -> None:
         """Take over lines that changed in the file since, where the person changed nothing."""
+        if self._unlined is not None:
+            self._reline(connection, shared, self._unlined)
+            return
         base = self.key if self.relation.kind == "branch" else self.target
         found = {item.line: (item, chain) for item, chain in shared if item.raw}
         if base is None or not found or not self.relation.aligned:
@@ -197,6 +204,23 @@ class ChatImport:
                     self._replace(connection, old.message, imported, line)
             line_rows.remove(connection, self.key, line)
             line_rows.insert_lines(connection, self.key, [LineRow(line, chain, item.raw)])
+
+    def _reline(
+        self, connection: Connection, shared: Sequence[Chained], unlined: Iterator[Sequence[int]]
+    ) -> None:
+        """Give the messages of a fork the lines of its own file, where its parent's differ."""
+        kept: list[LineRow] = []
+        for item, chain in shared:
+            if item.raw:
+                kept.append(LineRow(item.line, chain, item.raw))
+            if not isinstance(item, ImportedLine):
+                continue
+            numbers = next(unlined)
+            if len(numbers) == len(item.messages):
+                for number, imported in zip(numbers, item.messages, strict=True):
+                    old = rows.get(connection, self.key, number)
+                    self._replace(connection, old, imported, item.line)
+        line_rows.insert_lines(connection, self.key, kept)
 
     def _replace(
         self, connection: Connection, old: Message, imported: ImportedMessage, line: int
@@ -234,10 +258,9 @@ class ChatImport:
             live_cap=self._live_cap,
             limits=LIMITS,
         )
-        if not imported.excluded:
-            self._tail = grow(self._tail, turn=turn, cell=cell, tokens=tokens)
-        elif self._tail is None or (turn, cell) != (self._tail.turn, self._tail.cell):
-            self._tail = Tail(turn=turn, turn_messages=0, cell=cell, cell_messages=0, cell_tokens=0)
+        self._tail = grow(
+            self._tail, turn=turn, cell=cell, tokens=tokens, excluded=imported.excluded
+        )
         self._number += 1
         return Message(
             number=number,
@@ -296,6 +319,8 @@ class ChatImport:
         if self.relation.kind == "new":
             values |= self._settings(connection, now)
         chat_rows.change(connection, key, now=now, **values)
+        if self.added >= LIMITS.import_batch:
+            take_stock(connection)
         return self.report(key.chat)
 
     def _still_there(self, connection: Connection) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from talekeeper.domain.character import Card, Character, Persona
 from talekeeper.domain.chat import Channel, Chat
-from talekeeper.domain.errors import Conflict, InvalidInput, NotFound
+from talekeeper.domain.errors import Ambiguous, Conflict, InvalidInput, NotFound
 from talekeeper.domain.limits import LIMITS, Plan, plan_named
 from talekeeper.domain.settings import GenerationSettings
 from talekeeper.record import messages as message_units
@@ -174,7 +174,7 @@ def character_named(connection: Connection, account: str, wanted: str) -> Charac
         return named[0]
     if named:
         ids = ", ".join(character.id for character in named)
-        raise InvalidInput(f"Several characters are called {wanted!r}: {ids}. Use the id.")
+        raise Ambiguous(f"Several characters are called {wanted!r}: {ids}. Use the id.")
     raise NotFound(f"There is no character {wanted!r}. 'talekeeper characters' lists them.")
 
 

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, delete, func, select, update
 
 from talekeeper.domain.chat import Message
 from talekeeper.store.keys import ChatKey
@@ -15,6 +15,7 @@ __all__ = [
     "last_of_line",
     "of_lines",
     "pristine_until",
+    "unline",
     "without_line",
 ]
 
@@ -67,6 +68,20 @@ def held_lines(connection: Connection, key: ChatKey, line: int) -> int:
             in_chat(lines, key), lines.c.line <= line, lines.c.chain.is_not(None)
         )
     ).scalar_one()
+
+
+def unline(connection: Connection, key: ChatKey) -> list[list[int]]:
+    """Let go of all lines of a chat; answers the numbers of the messages each of them held."""
+    held: dict[int, list[int]] = {}
+    for row in connection.execute(
+        select(messages.c.line, messages.c.number)
+        .where(in_chat(messages, key), messages.c.line.is_not(None))
+        .order_by(messages.c.number)
+    ):
+        held.setdefault(row.line, []).append(row.number)
+    connection.execute(update(messages).where(in_chat(messages, key)).values(line=None))
+    connection.execute(delete(lines).where(in_chat(lines, key)))
+    return list(held.values())
 
 
 class LinedMessage(NamedTuple):

@@ -6,8 +6,11 @@ from typing import Any, NamedTuple
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Integer,
+    Select,
     Table,
     and_,
+    bindparam,
     delete,
     false,
     func,
@@ -20,6 +23,7 @@ from sqlalchemy import (
 from talekeeper.domain.cell import Tail
 from talekeeper.domain.chat import LiveMessage, Message, Role, Swipe
 from talekeeper.domain.errors import NotFound
+from talekeeper.store import chats as chat_rows
 from talekeeper.store.copying import copied
 from talekeeper.store.keys import ChatKey
 from talekeeper.store.message_rows import (
@@ -70,6 +74,44 @@ _ACTIVE = and_(
 )
 
 
+# The statements of composing and recording are built once: building one costs more than running it.
+_OF_CHAT = and_(
+    messages.c.account_id == bindparam("account"), messages.c.chat_id == bindparam("chat")
+)
+_NO_END = 2**31 - 1
+
+
+def _newest(
+    excluded: ColumnElement[bool], *columns: ColumnElement[Any]
+) -> Select[*tuple[Any, ...]]:
+    """``columns`` of the newest ``limit`` messages below ``before`` that are, or are not, excluded.
+
+    They are chosen by number alone, from an index that holds just that: however many others lie
+    between, none of them is read.
+    """
+    numbers = (
+        select(messages.c.number)
+        .where(
+            _OF_CHAT,
+            messages.c.excluded == excluded,
+            messages.c.number < bindparam("before"),
+        )
+        .order_by(messages.c.number.desc())
+        .limit(bindparam("limit", type_=Integer))
+        .correlate(None)
+    )
+    return (
+        select(*columns)
+        .join_from(messages, swipes, _ACTIVE)
+        .where(_OF_CHAT, messages.c.number.in_(numbers))
+        .order_by(messages.c.number)
+    )
+
+
+def _bound(key: ChatKey, **more: Any) -> dict[str, Any]:
+    return {"account": key.account, "chat": key.chat, **more}
+
+
 class ExcludedRow(NamedTuple):
     """A message that the user keeps out of prompts; the tokens are those of its active swipe."""
 
@@ -78,7 +120,8 @@ class ExcludedRow(NamedTuple):
     tokens: int
 
 
-_LIVE = (
+_LIVE = _newest(
+    false(),
     messages.c.number,
     messages.c.role,
     messages.c.speaker,
@@ -93,51 +136,50 @@ _LIVE = (
     swipes.c.tool_calls,
     swipes.c.parts,
 )
+_FIRST = select(func.min(messages.c.number)).where(
+    _OF_CHAT, messages.c.excluded == bindparam("excluded")
+)
+_EXCLUDED = _newest(true(), messages.c.number, messages.c.active, swipes.c.tokens)
+_NEWEST = (
+    select(messages.c.turn, messages.c.cell)
+    .where(_OF_CHAT)
+    .order_by(messages.c.number.desc())
+    .limit(1)
+)
+_TAIL = (
+    select(
+        func.count().filter(messages.c.turn == bindparam("turn")),
+        func.count(),
+        func.coalesce(func.sum(swipes.c.tokens), 0),
+    )
+    .join_from(messages, swipes, _ACTIVE)
+    .where(_OF_CHAT, messages.c.number >= bindparam("cell"), messages.c.excluded == false())
+)
 
 
 def live(
     connection: Connection, key: ChatKey, *, limit: int, before: int | None = None
 ) -> list[LiveMessage]:
     """The newest ``limit`` messages that are not excluded, oldest first; only below ``before``."""
-    statement = (
-        select(*_LIVE)
-        .join_from(messages, swipes, _ACTIVE)
-        .where(in_chat(messages, key), messages.c.excluded == false())
-        .order_by(messages.c.number.desc())
-        .limit(limit)
-    )
-    if before is not None:
-        statement = statement.where(messages.c.number < before)
-    rows = connection.execute(statement).all()
+    bound = _bound(key, limit=limit, before=_NO_END if before is None else before)
+    rows = connection.execute(_LIVE, bound)
     return [
         LiveMessage._make((*row[:11], calls_from_json(row[11]), parts_from_json(row[12])))
-        for row in reversed(rows)
+        for row in rows
     ]
 
 
 def first(connection: Connection, key: ChatKey, *, excluded: bool) -> int | None:
     """The number of the oldest message that is, or is not, excluded."""
-    return connection.execute(
-        select(func.min(messages.c.number)).where(
-            in_chat(messages, key), messages.c.excluded == excluded
-        )
-    ).scalar()
+    return connection.execute(_FIRST, _bound(key, excluded=excluded)).scalar()
 
 
 def excluded(
     connection: Connection, key: ChatKey, *, limit: int, before: int | None = None
 ) -> list[ExcludedRow]:
     """The newest ``limit`` excluded messages, oldest first; only those below ``before``."""
-    statement = (
-        select(messages.c.number, messages.c.active, swipes.c.tokens)
-        .join_from(messages, swipes, _ACTIVE)
-        .where(in_chat(messages, key), messages.c.excluded == true())
-        .order_by(messages.c.number.desc())
-        .limit(limit)
-    )
-    if before is not None:
-        statement = statement.where(messages.c.number < before)
-    return [ExcludedRow(*row) for row in reversed(connection.execute(statement).all())]
+    bound = _bound(key, limit=limit, before=_NO_END if before is None else before)
+    return [ExcludedRow(*row) for row in connection.execute(_EXCLUDED, bound)]
 
 
 def counts(connection: Connection, key: ChatKey, *, since: int = 0) -> tuple[int, int]:
@@ -152,27 +194,10 @@ def counts(connection: Connection, key: ChatKey, *, since: int = 0) -> tuple[int
 
 def tail(connection: Connection, key: ChatKey) -> Tail | None:
     """The open turn and cell, None for an empty chat. Counts leave excluded messages out."""
-    last = connection.execute(
-        select(messages.c.turn, messages.c.cell)
-        .where(in_chat(messages, key))
-        .order_by(messages.c.number.desc())
-        .limit(1)
-    ).one_or_none()
+    last = connection.execute(_NEWEST, _bound(key)).one_or_none()
     if last is None:
         return None
-    row = connection.execute(
-        select(
-            func.count().filter(messages.c.turn == last.turn),
-            func.count(),
-            func.coalesce(func.sum(swipes.c.tokens), 0),
-        )
-        .join_from(messages, swipes, _ACTIVE)
-        .where(
-            in_chat(messages, key),
-            messages.c.number >= last.cell,
-            messages.c.excluded == false(),
-        )
-    ).one()
+    row = connection.execute(_TAIL, _bound(key, turn=last.turn, cell=last.cell)).one()
     return Tail(
         turn=last.turn,
         turn_messages=row[0],
@@ -234,7 +259,10 @@ def listed(
     after: int | None = None,
     before: int | None = None,
 ) -> list[Message]:
-    """Up to ``limit`` messages in order: the first above ``after``, else the last."""
+    """Up to ``limit`` messages in order: the first above ``after``, else the last.
+
+    Raises NotFound where there is no such chat.
+    """
     bounds = [in_chat(messages, key)]
     newest = after is None
     if after is not None:
@@ -247,6 +275,7 @@ def listed(
         select(func.min(chosen.c.number), func.max(chosen.c.number))
     ).one()
     if first is None:
+        chat_rows.state(connection, key)  # an empty chat is one, a foreign one is not
         return []
     return select_messages(connection, key, messages.c.number.between(first, last))
 
