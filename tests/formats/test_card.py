@@ -4,12 +4,12 @@ import json
 from typing import Any
 
 import pytest
-from tests.formats.builders import HEADER, card_chunk, chat, dumps, line, picture, v2, v3
 
 from talekeeper.domain.character import CARD_TEXTS, DepthPrompt
 from talekeeper.domain.errors import UnreadableFile
 from talekeeper.formats.card import read_card
 from talekeeper.formats.imported import ImportedCard
+from tests.formats.builders import HEADER, card_chunk, chat, dumps, line, picture, v2, v3
 
 _V1 = {
     "name": "Mara",

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.formats.builders import dumps, v2, v3
 
 from talekeeper.domain.character import Card, DepthPrompt
 from talekeeper.domain.errors import UnreadableFile
@@ -15,6 +14,7 @@ from talekeeper.formats.card import read_card
 from talekeeper.formats.card_fields import DATA_FIELDS
 from talekeeper.formats.card_write import changed_document, write_card_json
 from talekeeper.formats.imported import ImportedCard
+from tests.formats.builders import dumps, v2, v3
 
 _TWINS: dict[str, Any] = {
     "name": "Mara",

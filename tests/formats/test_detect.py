@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.formats.builders import HEADER, card_chunk, chat, dumps, line, picture, v2, v3
 
 from talekeeper.domain.errors import UnreadableFile
 from talekeeper.formats.detect import HEAD_BYTES, sniff
+from tests.formats.builders import HEADER, card_chunk, chat, dumps, line, picture, v2, v3
 
 _V1 = {"name": "Mara", "description": "", "personality": "", "first_mes": "Hi."}
 _OLD_HEADER = {"user_name": "You", "character_name": "Mara", "create_date": 1682786756020}

@@ -13,7 +13,6 @@ from typing import TypeVar
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.formats.builders import card_chunk, chat, dumps, line, picture, text_chunk, v2
 
 from talekeeper.domain.errors import UnreadableFile
 from talekeeper.domain.limits import LIMITS
@@ -21,6 +20,7 @@ from talekeeper.formats.card import read_card
 from talekeeper.formats.detect import HEAD_BYTES, sniff
 from talekeeper.formats.png_card import replace_png_card
 from talekeeper.formats.st_chat import read_st_chat
+from tests.formats.builders import card_chunk, chat, dumps, line, picture, text_chunk, v2
 
 _SECONDS = 2.0  # of computing time; each takes well under one on an idle machine
 _MEGABYTE = 1_000_000

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.formats.builders import chunks_of, read, samples, stored
 
 from talekeeper.domain.errors import UnreadableFile
 from talekeeper.formats.card import read_card
@@ -17,6 +16,7 @@ from talekeeper.formats.imported import ImportedHeader, ImportedLine, SkippedLin
 from talekeeper.formats.png_card import replace_png_card
 from talekeeper.formats.st_chat import read_st_chat
 from talekeeper.formats.st_write import write_header, write_line
+from tests.formats.builders import chunks_of, read, samples, stored
 
 _CHATS = samples(
     "st-chat-jsonl/*.jsonl",

@@ -5,6 +5,11 @@ import zlib
 from typing import Any
 
 import pytest
+
+from talekeeper.domain.errors import UnreadableFile
+from talekeeper.formats.card import read_card
+from talekeeper.formats.json_text import DECODER
+from talekeeper.formats.png_card import card_chunks, card_json, replace_png_card
 from tests.formats.builders import (
     Chunk,
     card_chunk,
@@ -15,11 +20,6 @@ from tests.formats.builders import (
     v2,
     v3,
 )
-
-from talekeeper.domain.errors import UnreadableFile
-from talekeeper.formats.card import read_card
-from talekeeper.formats.json_text import DECODER
-from talekeeper.formats.png_card import card_chunks, card_json, replace_png_card
 
 _FOREIGN: tuple[Chunk, ...] = (
     (b"pHYs", b"\0" * 9),

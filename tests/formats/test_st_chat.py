@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.formats.builders import HEADER, chat, dumps, line, read, read_lines, tool_line
 
 from talekeeper.domain.errors import UnreadableFile
 from talekeeper.domain.limits import LIMITS
 from talekeeper.domain.settings import AuthorsNote
 from talekeeper.formats.imported import ImportedHeader, ImportedLine, SkippedLine
 from talekeeper.formats.st_chat import read_st_chat
+from tests.formats.builders import HEADER, chat, dumps, line, read, read_lines, tool_line
 
 _OLD = {
     "user_name": "Alice",

@@ -4,11 +4,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from tests.formats.builders import chat, line, read, read_lines, read_one, said, tool_line
 
 from talekeeper.domain.chat import Part, ToolCall
 from talekeeper.domain.limits import LIMITS
 from talekeeper.formats.imported import ImportedHeader, ImportedLine, ImportedMessage, SkippedLine
+from tests.formats.builders import chat, line, read, read_lines, read_one, said, tool_line
 
 
 def _texts(message: ImportedMessage) -> list[str]:

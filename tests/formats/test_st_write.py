@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from tests.formats.builders import HEADER, call, dumps, line, message, stored, swipe, tool_line
 
 from talekeeper.domain.chat import Message, Part
 from talekeeper.domain.errors import InvalidInput
 from talekeeper.formats.imported import ImportedLine, ImportedMessage
 from talekeeper.formats.st_line import read_line
 from talekeeper.formats.st_write import write_line
+from tests.formats.builders import HEADER, call, dumps, line, message, stored, swipe, tool_line
 
 _NOW = datetime(2026, 1, 11, 11, 11, 29, 566000, tzinfo=UTC)
 

@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.formats.builders import line, message, stored, swipe
 
 from talekeeper.domain.chat import Message, Swipe
 from talekeeper.formats.imported import ImportedLine, ImportedMessage
 from talekeeper.formats.st_line import read_line
 from talekeeper.formats.st_write import write_line
+from tests.formats.builders import line, message, stored, swipe
 
 
 def _messages(raw: bytes) -> tuple[ImportedMessage, ...]:

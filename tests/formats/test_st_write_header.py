@@ -3,13 +3,13 @@
 import json
 
 import pytest
-from tests.formats.builders import HEADER, dumps, line
 
 from talekeeper.domain.errors import InvalidInput
 from talekeeper.domain.settings import AuthorsNote
 from talekeeper.formats.imported import ImportedHeader
 from talekeeper.formats.st_line import read_line
 from talekeeper.formats.st_write import write_header
+from tests.formats.builders import HEADER, dumps, line
 
 
 def _header(raw: bytes) -> ImportedHeader:
