@@ -14,6 +14,7 @@ from talekeeper.compose.gather import gather
 from talekeeper.compose.request import Request
 from talekeeper.domain.block import Context, Mode
 from talekeeper.domain.chat import Message, Role
+from talekeeper.domain.errors import Conflict
 from talekeeper.parts.characters import Characters, Personas
 from talekeeper.parts.chats import Chats
 from talekeeper.parts.desk import Desk
@@ -88,9 +89,17 @@ class Keeper:
         def make(connection: Connection) -> Account:
             return people.account_named(connection, account, new_id=new_id(), now=clock())
 
-        found = await database.read(lambda connection: account_rows.find(connection, name=account))
+        def find(connection: Connection) -> Account | None:
+            return account_rows.find(connection, name=account)
+
+        found = await database.read(find)
         if found is None:
-            found = await database.write(make)
+            try:
+                found = await database.write(make)
+            except Conflict:
+                found = await database.read(find)
+        if found is None:
+            raise Conflict(f"The account {account!r} went away while it was opened.")
         return cls(Desk(database, found, clock=clock, new_id=new_id))
 
     async def record(

@@ -1,9 +1,10 @@
 """Characters, personas, participants, settings and plans."""
 
+import anyio
 import pytest
 
-from talekeeper import Ambiguous, Card, Conflict, InvalidInput, NotFound
-from tests.conftest import OpenKeeper, run
+from talekeeper import Ambiguous, Card, Conflict, InvalidInput, Keeper, NotFound
+from tests.conftest import OpenKeeper, opened_database, run
 
 
 def test_characters_are_added_found_changed_and_deleted(open_keeper: OpenKeeper) -> None:
@@ -183,5 +184,29 @@ def test_what_is_not_there_is_not_found(open_keeper: OpenKeeper) -> None:
                 with pytest.raises(NotFound):
                     await attempt
             assert not (await keeper.messages.get(chat.id, 1)).excluded
+
+    run(story())
+
+
+def test_many_writers_at_once_open_one_account_and_lose_nothing(database_url: str) -> None:
+    async def story() -> None:
+        async with opened_database(database_url) as database, anyio.create_task_group() as group:
+            keepers: list[Keeper] = []
+
+            async def open_one() -> None:
+                keepers.append(await Keeper.of(database, "alice"))
+
+            for _ in range(8):
+                group.start_soon(open_one)
+        async with Keeper.open(database_url, account="bob") as keeper:
+            await keeper.characters.add(name="Mira")
+            chat = await keeper.chats.start("Mira")
+            async with anyio.create_task_group() as group:
+                for number in range(30):
+                    group.start_soon(keeper.record, chat.id, f"Line {number}")
+            messages = await keeper.messages.list(chat.id)
+            assert [message.number for message in messages] == list(range(1, 31))
+            assert {message.text for message in messages} == {f"Line {n}" for n in range(30)}
+            assert (await keeper.chats.get(chat.id)).messages == 30
 
     run(story())

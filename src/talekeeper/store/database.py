@@ -9,10 +9,12 @@ from typing import Protocol, TypeVar
 
 from sqlalchemy import Connection
 
-__all__ = ["Database", "Unit"]
+__all__ = ["CLASH", "Database"]
 
 T = TypeVar("T")
-Unit = Callable[[Connection], T]
+
+CLASH = "Another writer did the same at the same moment. Read again, and try again if it is needed."
+"""What a Conflict says when the database itself refused a row."""
 
 
 class Database(Protocol):
@@ -26,8 +28,9 @@ class Database(Protocol):
     async def write(self, unit: Callable[[Connection], T]) -> T:
         """Run ``unit`` and commit; when it raises, nothing of it stays.
 
-        Raises StoreBusy where another process holds the database for too long, StoreError where
-        the database cannot be used (a full disk, no permission, not a database).
+        Raises Conflict where another writer was first with a row that can be there once only,
+        StoreBusy where another process holds the database for too long, StoreError where the
+        database cannot be used (a full disk, no permission, not a database).
         """
 
     async def close(self) -> None:

@@ -6,16 +6,15 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from talekeeper.domain.errors import StoreBusy, StoreError
+from talekeeper.domain.errors import Conflict, StoreBusy, StoreError
+from talekeeper.store.database import CLASH
 
 __all__ = ["PostgresDatabase"]
 
 T = TypeVar("T")
-
-_SERIALIZATION_TRIES = 5
 
 
 class PostgresDatabase:
@@ -56,6 +55,8 @@ def _errors(location: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise StoreError(f"{location} cannot be reached: {error}. Is the server up?") from error
+    except IntegrityError as error:
+        raise Conflict(CLASH) from error
     except (OperationalError, InterfaceError) as error:
         raise StoreError(f"{location}: {_first_line(error)}") from error
     except DBAPIError as error:

@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 import anyio
 import anyio.to_thread
 from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.exc import DatabaseError
+from sqlalchemy.exc import DatabaseError, IntegrityError
 from sqlalchemy.pool import QueuePool, StaticPool
 
-from talekeeper.domain.errors import StoreBusy, StoreError
+from talekeeper.domain.errors import Conflict, StoreBusy, StoreError
+from talekeeper.store.database import CLASH
 
 __all__ = ["SqliteDatabase", "backup"]
 
@@ -87,6 +88,8 @@ def _errors(location: str) -> Iterator[None]:
     """Turn what SQLite reports into errors that say what to do."""
     try:
         yield
+    except IntegrityError as error:
+        raise Conflict(CLASH) from error
     except DatabaseError as error:
         reported = str(error.orig)
         if "locked" in reported or "busy" in reported:
