@@ -1,0 +1,241 @@
+"""Holding a composition against the reference: what is in it, in which order, what gave way."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from talekeeper import LIMITS, BudgetExceeded, Context, GenerationSettings, Row
+from talekeeper.domain.block import Mode
+from tests.properties.reference import Said, Told, pairs, tokens_of, words_in
+
+__all__ = ["Asked", "check_context", "check_refusal"]
+
+TAIL_KINDS = ("post_history", "nudge", "prefill")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A composition that was asked for, and the chat as the reference sees it then."""
+
+    chat: Told
+    settings: GenerationSettings
+    input: str | None = None
+    replacing: int | None = None
+    mode: Mode = "reply"
+
+    @property
+    def view(self) -> Told:
+        """The chat, the input in it."""
+        if self.input is None:
+            return self.chat
+        return self.chat.with_input(self.settings, self.input)
+
+    @property
+    def speaker(self) -> str:
+        """Who replies."""
+        return _next_speaker(self.view, self.replacing, self.mode)
+
+
+def _next_speaker(chat: Told, replacing: int | None, mode: Mode) -> str:
+    """Who said what is replaced or continued, else the first who has not spoken in this turn."""
+    lines = chat.live(before=replacing)
+    before = chat.numbered(replacing) if replacing is not None else None
+    if mode == "continue" and lines and lines[-1].role == "assistant":
+        before = lines[-1]
+    if before is not None and before.speaker in chat.members:
+        return before.speaker
+    turn = lines[-1].turn if lines else None
+    spoken = {m.speaker for m in lines if m.turn == turn and m.role == "assistant"}
+    return next((name for name in chat.members if name not in spoken), chat.members[0])
+
+
+def check_refusal(asked: Asked, error: BudgetExceeded) -> None:
+    """What must be sent was too large indeed, and is named."""
+    budget = (asked.settings.context_limit or LIMITS.context_limit) - asked.settings.reserve
+    assert error.budget == budget < error.needed
+    assert error.needed == LIMITS.reply_overhead + sum(tokens for _, tokens in error.blocks)
+
+
+def check_context(asked: Asked, context: Context) -> None:
+    """All that must hold for any composition."""
+    view, settings = asked.view, asked.settings
+    lines = view.live(before=asked.replacing)
+    allowed = frozenset[str]().union(*(line.words for line in lines))
+    assert words_in(json.dumps(context.messages)) <= allowed, "a text that must not be there"
+    left_out = _left_out(lines, context.receipt.rows, settings)
+    window = lines[left_out:]
+    if settings.live_cap:
+        assert window == list(view.window(settings, lines, asked.speaker))
+    _check_history(asked, window, context)
+    _check_excluded(asked, context.receipt.rows)
+    _check_head_and_tail(asked, context)
+    _check_tool_groups(context.messages)
+    _check_tokens(settings, context)
+
+
+def _left_out(lines: Sequence[Said], rows: Sequence[Row], settings: GenerationSettings) -> int:
+    """How many of the oldest messages the receipt says are out of the window."""
+    reason = "window" if settings.live_cap else "budget"
+    found = [row for row in rows if row.reason in ("window", "budget") and row.kind == "message"]
+    assert [row.reason for row in found] == [reason] * len(found)
+    if not found:
+        return 0
+    (row,) = found
+    out = lines[: row.count]
+    first, last = out[0].number, out[-1].number
+    assert row.source == (f"message:{first}-{last}" if first != last else f"message:{first}")
+    return row.count
+
+
+def _number(row: Row, window: Sequence[Said]) -> int:
+    """The number of the message a row is about; its active swipe is the one that is named."""
+    if row.source == "input":
+        return window[-1].number
+    number, swipe = map(int, row.source.removeprefix("message:").split("/"))
+    assert {m.number: m.active for m in window}[number] == swipe
+    return number
+
+
+def _check_history(asked: Asked, window: Sequence[Said], context: Context) -> None:
+    """Each message of the window is sent, dropped as the oldest, or cannot be sent."""
+    by_reason: dict[str, list[int]] = {"sent": [], "strategy": [], "disabled": [], "empty": []}
+    for row in context.receipt.rows:
+        if row.kind in ("message", "input") and row.reason in by_reason:
+            by_reason[row.reason].append(_number(row, window))
+    answers = pairs(window)
+    fit = [m for m in window if _can_be_sent(m, answers)]
+    unfit = {m.number for m in window} - {m.number for m in fit}
+    assert {*by_reason["disabled"], *by_reason["empty"]} == unfit
+    order = [
+        number
+        for m in fit
+        if m.number not in answers
+        for number in (m.number, *(r for r, call in answers.items() if call == m.number))
+    ]
+    dropped = by_reason["strategy"]
+    assert sorted([*by_reason["sent"], *dropped]) == sorted(order)
+    assert by_reason["sent"] == [number for number in order if number not in dropped]
+    _check_texts(asked, window, context)
+    _check_what_gave_way(asked, window, answers, order, context)
+
+
+def _can_be_sent(message: Said, answers: Mapping[int, int]) -> bool:
+    if message.role == "tool":
+        return message.number in answers
+    return bool(message.text.strip()) or message.number in answers.values()
+
+
+def _check_texts(asked: Asked, window: Sequence[Said], context: Context) -> None:
+    messages = {m.number: m for m in window}
+    for row, text in zip(context.receipt.sent(), context.texts, strict=True):
+        if row.kind in ("message", "input"):
+            said = messages[_number(row, window)]
+            assert text == asked.view.spoken(asked.settings, said, asked.speaker)
+
+
+def _check_what_gave_way(
+    asked: Asked,
+    window: Sequence[Said],
+    answers: Mapping[int, int],
+    order: Sequence[int],
+    context: Context,
+) -> None:
+    """The oldest groups, no more than needed, never a protected one; notes after all messages."""
+    receipt = context.receipt
+    protected = set(_protected(asked, window))
+    groups: dict[int, list[int]] = {}
+    for number in order:
+        groups.setdefault(answers.get(number, number), []).append(number)
+    free = [group for group in groups.values() if not protected & set(group)]
+    gone = [row for row in receipt.rows if row.reason == "strategy"]
+    dropped = {_number(row, window): row.tokens or 0 for row in gone if row.kind == "message"}
+    assert len(dropped) == sum(row.kind == "message" for row in gone)
+    first = [group for group in free if set(group) <= set(dropped)]
+    assert sorted(dropped) == sorted(number for group in first for number in group)
+    assert first == free[: len(first)], "a newer message gave way before an older one"
+    notes = [row for row in gone if row.kind != "message"]
+    if notes:
+        assert {row.kind for row in notes} == {"authors_note"}
+        assert first == free
+        newest = notes[0].tokens or 0
+    elif first:
+        newest = sum(dropped[number] for number in first[-1])
+    else:
+        return
+    assert receipt.prompt_tokens + newest > receipt.budget, "more gave way than needed"
+
+
+def _protected(asked: Asked, window: Sequence[Said]) -> list[int]:
+    """The current input; the last message where it is to be continued."""
+    if not window:
+        return []
+    turn = window[-1].turn
+    found = [m.number for m in window if m.role == "user" and m.number == m.turn == turn]
+    if asked.mode == "continue":
+        found.append(window[-1].number)
+    return found
+
+
+def _check_excluded(asked: Asked, rows: Sequence[Row]) -> None:
+    excluded = [
+        m.number
+        for m in asked.chat.messages
+        if m.excluded and (asked.replacing is None or m.number < asked.replacing)
+    ]
+    found = [row for row in rows if row.reason == "excluded"]
+    assert sum(row.count for row in found) == len(excluded)
+    single = [int(row.source.split(":")[1].split("/")[0]) for row in found if "-" not in row.source]
+    assert set(single) <= set(excluded)
+
+
+def _check_head_and_tail(asked: Asked, context: Context) -> None:
+    """What is protected is there, in its place."""
+    chat, settings, speaker = asked.chat, asked.settings, asked.speaker
+    head = context.messages[0]
+    assert head["role"] == "system"
+    assert head["content"].startswith(f"Play {speaker}."), f"{speaker} should speak: {head}"
+    assert f"{speaker} is one of a kind" in head["content"]
+    assert (f"{chat.user_name} is somebody" in head["content"]) == (chat.persona is not None)
+    kinds = [row.kind for row in context.receipt.sent() if row.kind in TAIL_KINDS]
+    expected = ["post_history"] * bool(settings.post_history)
+    expected += ["nudge"] * (asked.mode != "reply" or len(chat.members) > 1)
+    expected += ["prefill"] * (asked.mode == "reply" and bool(settings.prefill))
+    assert kinds == expected
+    if expected:
+        assert [row.kind for row in context.receipt.sent()][-len(expected) :] == expected
+    inputs = [row for row in context.receipt.rows if row.kind == "input"]
+    assert all(row.reason == "sent" for row in inputs)
+    if asked.input is not None:
+        assert [row.source for row in inputs] == ["input"]
+
+
+def _check_tool_groups(messages: Sequence[Mapping[str, Any]]) -> None:
+    """Each call has its result right behind it, and no result stands alone."""
+    waiting: list[str] = []
+    for message in messages:
+        if message["role"] == "tool":
+            assert message["tool_call_id"] in waiting, "a result without its call"
+            waiting.remove(message["tool_call_id"])
+            continue
+        assert not waiting, f"calls without their results: {waiting}"
+        waiting = [call["id"] for call in message.get("tool_calls", ())]
+    assert not waiting
+
+
+def _check_tokens(settings: GenerationSettings, context: Context) -> None:
+    """What is sent, counted again, is within what the receipt says, and that in the budget."""
+    receipt = context.receipt
+    assert receipt.tokenizer == settings.tokenizer
+    assert receipt.prompt_tokens <= receipt.budget
+    assert receipt.prompt_tokens == LIMITS.reply_overhead + sum(
+        row.tokens or 0 for row in receipt.sent()
+    )
+    counted = LIMITS.reply_overhead
+    for message in context.messages:
+        counted += LIMITS.message_overhead + tokens_of(settings, message["content"] or "")
+        for call in message.get("tool_calls", ()):
+            function = call["function"]
+            counted += tokens_of(settings, function["name"]) + 2 * LIMITS.message_overhead
+            counted += tokens_of(settings, function["arguments"])
+    assert counted <= receipt.prompt_tokens, "the receipt counts less than what is sent"

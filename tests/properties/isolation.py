@@ -1,0 +1,85 @@
+"""Every way to name something of another account."""
+
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any
+
+from talekeeper import Keeper, NewMessage, NewSwipe
+
+__all__ = ["FOREIGN", "OWN", "Theirs"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Theirs:
+    """Ids of another account, and a chat of one's own. ``title`` only the other account has."""
+
+    chat: str
+    number: int
+    title: str
+    character: str
+    persona: str
+    own: str
+
+
+_NEW = NewMessage(role="user", swipes=(NewSwipe(text="Hello."),))
+
+FOREIGN: Mapping[str, Callable[[Keeper, Theirs], Coroutine[Any, Any, object]]] = {
+    "record": lambda me, it: me.record(it.chat, "Hello."),
+    "record as": lambda me, it: me.record(it.own, "Hi.", role="assistant", speaker=it.character),
+    "compose": lambda me, it: me.compose(it.chat),
+    "compose replacing": lambda me, it: me.compose(it.chat, replacing=it.number),
+    "compose for": lambda me, it: me.compose(it.own, speaker=it.character),
+    "chats.start": lambda me, it: me.chats.start(it.character),
+    "chats.get": lambda me, it: me.chats.get(it.chat),
+    "chats.find": lambda me, it: me.chats.find(it.chat),
+    "chats.find prefix": lambda me, it: me.chats.find(it.chat[:-4]),
+    "chats.find title": lambda me, it: me.chats.find(it.title),
+    "chats.rename": lambda me, it: me.chats.rename(it.chat, "Mine"),
+    "chats.set_persona": lambda me, it: me.chats.set_persona(it.chat, "Carla"),
+    "chats.join": lambda me, it: me.chats.join(it.chat, it.character),
+    "chats.join own": lambda me, it: me.chats.join(it.own, it.character),
+    "chats.leave": lambda me, it: me.chats.leave(it.chat, it.character),
+    "chats.leave own": lambda me, it: me.chats.leave(it.own, it.character),
+    "chats.fork": lambda me, it: me.chats.fork(it.chat, it.number),
+    "chats.rewind": lambda me, it: me.chats.rewind(it.chat, 0),
+    "chats.delete": lambda me, it: me.chats.delete(it.chat),
+    "messages.add": lambda me, it: me.messages.add(it.chat, _NEW),
+    "messages.get": lambda me, it: me.messages.get(it.chat, it.number),
+    "messages.list": lambda me, it: me.messages.list(it.chat),
+    "messages.add_swipe": lambda me, it: me.messages.add_swipe(it.chat, it.number, "Hi."),
+    "messages.choose_swipe": lambda me, it: me.messages.choose_swipe(it.chat, it.number, 0),
+    "messages.edit": lambda me, it: me.messages.edit(it.chat, it.number, "Hi."),
+    "messages.exclude": lambda me, it: me.messages.exclude(it.chat, it.number),
+    "messages.exclude none": lambda me, it: me.messages.exclude(it.chat),
+    "messages.include": lambda me, it: me.messages.include(it.chat, it.number),
+    "messages.forget": lambda me, it: me.messages.forget(it.chat, it.number),
+    "messages.unforget": lambda me, it: me.messages.unforget(it.chat, it.number),
+    "messages.delete": lambda me, it: me.messages.delete(it.chat, it.number),
+    "messages.delete_turn": lambda me, it: me.messages.delete_turn(it.chat, it.number),
+    "characters.get": lambda me, it: me.characters.get(it.character),
+    "characters.update": lambda me, it: me.characters.update(it.character, name="Mine"),
+    "characters.delete": lambda me, it: me.characters.delete(it.character),
+    "personas.update": lambda me, it: me.personas.update(it.persona, name="Mine"),
+    "personas.delete": lambda me, it: me.personas.delete(it.persona),
+    "settings.get": lambda me, it: me.settings.get(it.chat),
+    "settings.change": lambda me, it: me.settings.change(it.chat, prefill="Well,"),
+    "files.export_chat": lambda me, it: me.files.export_chat(it.chat, BytesIO()),
+    "files.export_card": lambda me, it: me.files.export_card(it.character),
+}
+"""What must not be found, by the method and, after a space, the way it is called."""
+
+OWN = frozenset(
+    {
+        "chats.list",
+        "characters.add",
+        "characters.list",
+        "personas.add",
+        "personas.list",
+        "settings.plan",
+        "settings.set_plan",
+        "files.import_file",
+        "files.import_stream",
+    }
+)
+"""Methods that take no name of anything that exists."""
