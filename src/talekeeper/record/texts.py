@@ -38,4 +38,17 @@ def checked_name(name: str, what: str) -> str:
 
 def storable(text: str) -> str:
     """The same text with what cannot be stored replaced by U+FFFD; for imported files."""
-    return _UNSTORABLE.sub("\ufffd", text) if _UNSTORABLE.search(text) else text
+    # An import asks this of every text: looking for what is wrong is slow, telling that nothing is
+    # wrong is not.
+    if "\x00" not in text and (text.isascii() or _encodable(text)):
+        return text
+    return _UNSTORABLE.sub("\ufffd", text)
+
+
+def _encodable(text: str) -> bool:
+    """Whether UTF-8 can hold the text: it has no lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
