@@ -21,7 +21,7 @@ from talekeeper.parts.desk import Desk
 from talekeeper.parts.files import Files
 from talekeeper.parts.messages import Messages
 from talekeeper.parts.settings import Settings
-from talekeeper.record import people
+from talekeeper.record import accounts
 from talekeeper.record.messages import NewMessage, NewSwipe
 from talekeeper.store import accounts as account_rows
 from talekeeper.store.accounts import Account
@@ -87,7 +87,7 @@ class Keeper:
         """A Keeper for an account of a database that is open already."""
 
         def make(connection: Connection) -> Account:
-            return people.account_named(connection, account, new_id=new_id(), now=clock())
+            return accounts.account_named(connection, account, new_id=new_id(), now=clock())
 
         def find(connection: Connection) -> Account | None:
             return account_rows.find(connection, name=account)

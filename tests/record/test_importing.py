@@ -1,13 +1,18 @@
 """How a chat file comes in: new, again, longer, as a branch; and how it goes out again."""
 
+import json
 from datetime import timedelta
+from functools import partial
 from io import BytesIO
 from typing import Any
 
+import anyio
 import pytest
+from sqlalchemy import select
 
 from talekeeper import Conflict, ImportReport, Keeper, NotFound, UnreadableFile
 from talekeeper.domain.chat import Role
+from talekeeper.store.tables import lines as lines_table
 from talekeeper.testing import TickingClock
 from tests.conftest import OpenKeeper, run
 from tests.record.st_files import chat_file, header, line, reply, said
@@ -350,6 +355,106 @@ def test_a_card_fills_the_character_a_chat_had_named(open_keeper: OpenKeeper) ->
     run(story())
 
 
+def test_a_note_of_a_newer_file_is_taken_over_and_one_of_the_person_s_is_not(
+    open_keeper: OpenKeeper,
+) -> None:
+    async def story() -> None:
+        async with open_keeper() as keeper:
+            first = await brought(keeper, header(integrity="i", note_prompt="A"), *TALK)
+            assert first.id is not None
+            newer = [header(integrity="i", note_prompt="B"), *TALK, said("More.")]
+            await brought(keeper, *newer)
+            assert (await keeper.settings.get(first.id)).authors_note.text == "B"
+            assert await written(keeper, first.id) == chat_file(*newer).getvalue()
+            await keeper.settings.change(first.id, authors_note={"text": "Mine"})
+            await brought(keeper, header(integrity="i", note_prompt="C"), *newer[1:], said("Yes."))
+            assert (await keeper.settings.get(first.id)).authors_note.text == "Mine"
+
+    run(story())
+
+
+def test_what_was_rewound_can_be_brought_back(open_keeper: OpenKeeper) -> None:
+    async def story() -> None:
+        async with open_keeper() as keeper:
+            lines = [header(integrity="i-1"), *TALK]
+            first = await brought(keeper, *lines)
+            assert first.id is not None
+            await keeper.chats.rewind(first.id, 3)
+            again = await brought(keeper, *lines)
+            assert (again.outcome, again.added, again.id) == ("longer", 2, first.id)
+            assert await written(keeper, first.id) == chat_file(*lines).getvalue()
+            await keeper.chats.rewind(first.id, 0)
+            assert (await brought(keeper, *lines)).added == 5
+
+    run(story())
+
+
+def test_a_deleted_text_leaves_the_database(open_keeper: OpenKeeper) -> None:
+    async def story() -> None:
+        async with open_keeper() as keeper:
+            first = await brought(keeper, header(), *TALK)
+            assert first.id is not None
+            await keeper.messages.delete(first.id, 2)
+            kept = await keeper.chats._desk.read(
+                lambda c: c.execute(select(lines_table.c.raw)).scalars().all()
+            )
+            assert not any(b"walnuts" in raw and b"Anna" in raw for raw in kept)
+
+    run(story())
+
+
+def test_a_tool_result_that_was_rewound_is_not_exported(open_keeper: OpenKeeper) -> None:
+    async def story() -> None:
+        async with open_keeper() as keeper:
+            calls = [{"id": "c", "name": "look", "parameters": "{}", "result": "SECRET"}]
+            tool = line("System", "", is_system=True, extra={"tool_invocations": calls})
+            first = await brought(keeper, header(), *TALK[:2], tool, reply("I looked."))
+            assert first.id is not None
+            await keeper.chats.rewind(first.id, 3)
+            assert b"SECRET" not in await written(keeper, first.id)
+
+    run(story())
+
+
+def test_one_file_imported_twice_at_once_is_one_chat(open_keeper: OpenKeeper) -> None:
+    async def story() -> None:
+        async with open_keeper() as keeper:
+            async with anyio.create_task_group() as group:
+                for _ in range(3):
+                    group.start_soon(partial(brought, keeper, header(), *TALK))
+            assert len(await keeper.chats.list()) == 1
+            assert len(await keeper.characters.list()) == 1
+
+    run(story())
+
+
+def test_a_card_with_another_book_takes_the_place_of_the_file(open_keeper: OpenKeeper) -> None:
+    async def story() -> None:
+        async with open_keeper() as keeper:
+            cards = [
+                json.dumps(
+                    {
+                        "spec": "chara_card_v2",
+                        "spec_version": "2.0",
+                        "data": {
+                            "name": "Mira",
+                            "character_book": {"entries": [{"content": text}]},
+                        },
+                    }
+                ).encode()
+                for text in ("The lamp has 214 steps.", "The lamp has 215 steps.")
+            ]
+            outcomes = [
+                (await keeper.files.import_stream(BytesIO(card), "mira.json")).outcome
+                for card in (cards[0], cards[1], cards[1])
+            ]
+            assert outcomes == ["new", "updated", "present"]
+            assert await keeper.files.export_card("Mira") == cards[1]
+            assert len(await keeper.characters.list()) == 1
+
+    run(story())
+
+
 def test_a_dry_run_writes_nothing(open_keeper: OpenKeeper) -> None:
     async def story() -> None:
         async with open_keeper() as keeper:
@@ -434,7 +539,14 @@ def test_a_chat_that_changes_during_the_import_is_a_conflict(open_keeper: OpenKe
             job = ChatImport(
                 key=desk.key(desk.new_id()),
                 file_name="Mira.jsonl",
-                relation=Relation(kind="longer", chat=first.id, shared=5, number=5, aligned=True),
+                relation=Relation(
+                    kind="longer",
+                    chat=first.id,
+                    shared=5,
+                    number=5,
+                    aligned=True,
+                    version=(await keeper.chats.get(first.id)).version,
+                ),
                 new_id=desk.new_id,
             )
             await desk.write(job.begin, now=desk.clock())

@@ -33,6 +33,7 @@ _OUTCOMES = {
     "branch": "a branch: imported as a fork",
     "present": "there already: nothing added",
     "filled": "imported: it fills the character that a chat had named",
+    "updated": "a newer file of a character that is there: taken over",
 }
 _DRY = {
     "new": "would be imported",
@@ -40,6 +41,7 @@ _DRY = {
     "branch": "a branch: would become a fork",
     "present": "there already: nothing would be added",
     "filled": "would fill the character that a chat had named",
+    "updated": "a newer file of a character that is there: would be taken over",
 }
 
 

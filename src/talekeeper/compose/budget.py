@@ -50,7 +50,8 @@ def fit(blocks: Sequence[Block], budget: int, strategy: Strategy) -> frozenset[s
     order = list(
         dict.fromkeys(name for name in strategy.order(list(free.values())) if name in free)
     )
-    order += [name for name in free if name not in order]
+    named = set(order)
+    order += [name for name in free if name not in named]
     dropped: set[str] = set()
     for name in order:
         if needed <= budget:

@@ -36,7 +36,7 @@ def compose(material: Material, request: Request) -> Context:
         *depth_blocks(voice),
         *tail_blocks(voice, request.mode),
     ]
-    budget = settings.context - settings.reserve
+    budget = settings.budget
     over = over_share(blocks, budget, settings.shares)
     within = [block for block in blocks if block.group not in over]
     dropped = fit(within, budget, strategy)

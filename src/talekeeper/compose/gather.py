@@ -75,7 +75,7 @@ def _lines(
     """The newest messages: one more than the live window can hold, or all that the budget could."""
     if settings.live_cap:
         return rows.live(connection, key, limit=LIMITS.live_messages + 1, before=before)
-    budget, page, found = settings.context - settings.reserve, 256, list[LiveMessage]()
+    budget, page, found = settings.budget, 256, list[LiveMessage]()
     while sum(line.tokens for line in found) < budget:
         older = rows.live(connection, key, limit=page, before=found[0].number if found else before)
         if not older:

@@ -1,8 +1,8 @@
 """GenerationSettings: per account, overridable per chat."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from talekeeper.domain.errors import InvalidInput
 from talekeeper.domain.limits import LIMITS, Plan
@@ -58,14 +58,15 @@ class GenerationSettings(_Frozen):
     shares: Shares = Shares()
     image_tokens: _Tokens = LIMITS.image_tokens
 
-    @model_validator(mode="after")
-    def _room_for_a_prompt(self) -> Self:
+    @property
+    def budget(self) -> int:
+        """Tokens a prompt may take. InvalidInput where the reserve leaves nothing."""
         if self.reserve >= self.context:
-            raise ValueError(
-                f"the reserve ({self.reserve}) must be smaller than the context limit "
-                f"({self.context})"
+            raise InvalidInput(
+                f"The reserve ({self.reserve}) must be smaller than the context limit "
+                f"({self.context}). Lower the one or raise the other."
             )
-        return self
+        return self.context - self.reserve
 
     def live_cap_tokens(self, plan: Plan) -> int:
         """The live window's cap in tokens: the plan's, or a share of the context if smaller."""
@@ -86,5 +87,4 @@ class GenerationSettings(_Frozen):
             first = error.errors()[0]
             said = first["msg"].removeprefix("Value error, ")
             name = ".".join(str(part) for part in first["loc"])
-            where = f"Setting {name!r}" if name else "These settings do not go together"
-            raise InvalidInput(f"{where}: {said}.") from error
+            raise InvalidInput(f"Setting {name!r}: {said}.") from error

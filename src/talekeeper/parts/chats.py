@@ -6,7 +6,7 @@ from sqlalchemy import Connection
 
 from talekeeper.domain.chat import Channel, Chat
 from talekeeper.parts.desk import Desk
-from talekeeper.record import forks, people
+from talekeeper.record import chats, forks, people
 from talekeeper.record import messages as units
 from talekeeper.store import chats as rows
 
@@ -42,7 +42,7 @@ class Chats:
                 if persona
                 else None
             )
-            return people.start_chat(
+            return chats.start_chat(
                 connection,
                 key,
                 [people.character_named(connection, account, name) for name in characters],
@@ -72,19 +72,19 @@ class Chats:
 
     async def rename(self, chat: str, title: str) -> Chat:
         """Give a chat another title."""
-        return await self._changed(chat, people.rename_chat, title)
+        return await self._changed(chat, chats.rename_chat, title)
 
     async def set_persona(self, chat: str, persona: str) -> Chat:
         """Play another persona from now on; one that does not exist is made."""
-        return await self._changed(chat, people.switch_persona, persona, self._desk.new_id())
+        return await self._changed(chat, chats.switch_persona, persona, self._desk.new_id())
 
     async def join(self, chat: str, *characters: str) -> Chat:
         """Add characters, named by id or name."""
-        return await self._changed(chat, people.join_named, characters)
+        return await self._changed(chat, chats.join_named, characters)
 
     async def leave(self, chat: str, character: str) -> Chat:
         """Take a character out of a group. What it said stays. Raises NotFound, InvalidInput."""
-        return await self._changed(chat, people.leave, character)
+        return await self._changed(chat, chats.leave, character)
 
     async def fork(self, chat: str, number: int, *, title: str | None = None) -> Chat:
         """A new chat that starts as a copy up to and including message ``number``."""

@@ -6,7 +6,7 @@ from talekeeper.compose.strategies import strategy_named
 from talekeeper.domain.limits import Plan, plan_named
 from talekeeper.domain.settings import GenerationSettings
 from talekeeper.parts.desk import Desk
-from talekeeper.record import people
+from talekeeper.record import accounts
 from talekeeper.store import chats as chat_rows
 from talekeeper.text.tokens import tokenizer_named
 
@@ -25,7 +25,7 @@ class Settings:
         if chat is not None:
             state = await desk.read(chat_rows.state, desk.key(chat))
             return state.settings
-        return await desk.read(people.account_settings, desk.account.id)
+        return await desk.read(accounts.account_settings, desk.account.id)
 
     async def change(self, chat: str | None = None, /, **changes: Any) -> GenerationSettings:
         """Change settings of a chat, or of the account. InvalidInput names what is wrong."""
@@ -35,15 +35,15 @@ class Settings:
                 known(changes[name])
         if chat is not None:
             return await desk.write(
-                people.change_chat_settings, desk.key(chat), changes, now=desk.clock()
+                accounts.change_chat_settings, desk.key(chat), changes, now=desk.clock()
             )
-        return await desk.write(people.change_account_settings, desk.account.id, changes)
+        return await desk.write(accounts.change_account_settings, desk.account.id, changes)
 
     async def plan(self) -> Plan:
         """The account's plan."""
-        return await self._desk.read(people.plan_of, self._desk.account.id)
+        return await self._desk.read(accounts.plan_of, self._desk.account.id)
 
     async def set_plan(self, name: str) -> Plan:
         """Move the account to another plan (``talekeeper limits`` lists them)."""
-        await self._desk.write(people.set_plan, self._desk.account.id, name)
+        await self._desk.write(accounts.set_plan, self._desk.account.id, name)
         return plan_named(name)

@@ -1,6 +1,7 @@
 """Character cards in and out."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -15,6 +16,7 @@ from talekeeper.formats.png_card import replace_png_card
 from talekeeper.record import people
 from talekeeper.record.report import ImportReport, Outcome, card_report
 from talekeeper.record.texts import storable
+from talekeeper.store import accounts as account_rows
 from talekeeper.store import characters as rows
 
 __all__ = ["CardKind", "export_card", "import_card"]
@@ -37,15 +39,17 @@ def import_card(
 ) -> ImportReport:
     """Add the character of a card file, and keep the file.
 
-    A card that is there already adds nothing. A character that a chat brought by name only is
-    filled from the card; its chats then have it.
+    A file that is there already adds nothing. A character that a chat brought by name only is
+    filled from the card; its chats then have it. A card that differs from a character's only in
+    what is not understood (its book, its picture) takes the place of that character's file.
     """
-    mark = people.fingerprint(imported.card)
+    if not dry_run:
+        account_rows.get(connection, account, lock=True)
+    mark = people.fingerprint(data)
     present = rows.by_fingerprint(connection, account, mark)
     if present:
         return card_report(file_name, imported, outcome="present", character=present.id)
-    bare = _by_name_only(connection, account, imported.card.name)
-    outcome: Outcome = "filled" if bare else "new"
+    bare, outcome = _known(connection, account, imported.card)
     if dry_run:
         return card_report(
             file_name, imported, outcome=outcome, character=bare.id if bare else None
@@ -66,10 +70,14 @@ def import_card(
     return card_report(file_name, imported, outcome=outcome, character=character.id)
 
 
-def _by_name_only(connection: Connection, account: str, name: str) -> Character | None:
-    """The one character of that name that has nothing but its name."""
-    found = [c for c in rows.by_name(connection, account, name) if c.card == Card(name=c.name)]
-    return found[0] if len(found) == 1 else None
+def _known(connection: Connection, account: str, card: Card) -> tuple[Character | None, Outcome]:
+    """The character that a card belongs to, and what the card does to it."""
+    named = rows.by_name(connection, account, card.name)
+    for character in named:
+        if replace(character.card, book_entries=card.book_entries) == card:
+            return character, "updated"
+    bare = [character for character in named if character.card == Card(name=character.name)]
+    return (bare[0], "filled") if len(bare) == 1 else (None, "new")
 
 
 def _storable(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """Who speaks in an imported chat: speakers become participants, participants are characters."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from sqlalchemy import Connection
@@ -13,6 +13,7 @@ from talekeeper.record import people
 from talekeeper.record.texts import storable
 from talekeeper.store import characters as character_rows
 from talekeeper.store import chats as chat_rows
+from talekeeper.store import messages as message_rows
 from talekeeper.store.chats import Participant
 from talekeeper.store.keys import ChatKey
 
@@ -75,14 +76,31 @@ class Casting:
         return chosen
 
     def save(self, connection: Connection, key: ChatKey, *, now: datetime) -> None:
-        """Write the new characters and participants."""
+        """Write the new characters and participants.
+
+        A character of that name that another import made meanwhile is taken instead.
+        """
+        taken = {member.character_id for member in (*self.members, *self.joined)}
         for character in self.made:
+            named = character_rows.by_name(connection, self.account, character.name)
+            other = next((one.id for one in named if one.id not in taken), None)
+            if other is not None:
+                self._take(connection, key, character.id, other)
+                taken.add(other)
+                continue
             character_rows.insert_character(
                 connection,
                 self.account,
                 character,
                 document=None,
-                fingerprint=people.fingerprint(character.card),
+                fingerprint=people.fingerprint(character.id.encode()),
                 now=now,
             )
         chat_rows.add_participants(connection, key, self.joined)
+
+    def _take(self, connection: Connection, key: ChatKey, made: str, other: str) -> None:
+        self.joined = [
+            replace(one, character_id=other) if one.character_id == made else one
+            for one in self.joined
+        ]
+        message_rows.recast(connection, key, made, other)

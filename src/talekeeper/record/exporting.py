@@ -68,7 +68,8 @@ def _pieces(
         held = lined_rows.of_lines(connection, key, page[0].line, at)
         for row in page:
             messages = held.get(row.line, [])
-            if row.chain is None or (messages and all(m.untouched for m in messages)):
+            whole = len(messages) == row.messages and all(m.untouched for m in messages)
+            if row.chain is None or (messages and whole):
                 yield row.raw
             elif messages:
                 yield write_line([m.message for m in messages], row.raw)

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
+from talekeeper.domain.limits import LIMITS
 from talekeeper.record.texts import checked_name
 from talekeeper.store import chats as chat_rows
 from talekeeper.store import lines as line_rows
@@ -31,7 +32,7 @@ def fork(
     Numbers, swipes, flags, turns, cells, settings, participants and the imported lines are copied;
     characters and personas are shared. Raises NotFound where the message does not exist.
     """
-    state = chat_rows.state(connection, source)
+    state = chat_rows.state(connection, source, lock=True)
     last = rows.get(connection, source, number)
     later, later_excluded = rows.counts(connection, source, since=number + 1)
     chat_rows.insert_chat(
@@ -54,4 +55,5 @@ def fork(
 
 
 def _fork_title(title: str, number: int) -> str:
-    return f"{title[:250]} (fork at {number})"
+    mark = f" (fork at {number})"
+    return title[: LIMITS.title_characters - len(mark)] + mark

@@ -6,7 +6,7 @@ dead import leaves only an invisible chat, which the next import sweeps.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import PurePath
 from typing import Any
@@ -17,21 +17,25 @@ from talekeeper.domain.cell import Tail, grow, place
 from talekeeper.domain.chat import Message, Swipe
 from talekeeper.domain.errors import Conflict, NotFound
 from talekeeper.domain.limits import LIMITS
+from talekeeper.domain.settings import AuthorsNote
 from talekeeper.formats.imported import (
     ImportedHeader,
     ImportedLine,
     ImportedMessage,
     SkippedLine,
 )
+from talekeeper.formats.st_line import read_line
 from talekeeper.record import forks, people
 from talekeeper.record.casting import Casting
 from talekeeper.record.relation import Digest, Relation
 from talekeeper.record.report import ImportReport, Tally
 from talekeeper.record.texts import storable
+from talekeeper.store import accounts as account_rows
 from talekeeper.store import chats as chat_rows
 from talekeeper.store import lined_messages as lined_rows
 from talekeeper.store import lines as line_rows
 from talekeeper.store import messages as rows
+from talekeeper.store.chats import ChatState
 from talekeeper.store.keys import ChatKey
 from talekeeper.store.lines import ImportRow, LineRow
 from talekeeper.store.message_rows import message_row, swipe_row
@@ -39,6 +43,8 @@ from talekeeper.store.statistics import take_stock
 from talekeeper.text.tokens import Tokenizer, tokenizer_named
 
 __all__ = ["Chained", "ChatImport"]
+
+_CHANGED = "The chat changed while the file was read. Nothing was imported; import again."
 
 Chained = tuple[ImportedHeader | ImportedLine | SkippedLine, bytes | None]
 
@@ -60,8 +66,8 @@ class ChatImport:
     _live_cap: int = 0
     _tail: Tail | None = None
     _number: int = 1
-    _target_version: int = 0
     _last_line: int = 0
+    _old_note: AuthorsNote | None = None
     _unlined: Iterator[Sequence[int]] | None = None
     _heard: int = 0
     _user: str | None = None
@@ -82,6 +88,8 @@ class ChatImport:
         idle = timedelta(minutes=LIMITS.import_idle_minutes)
         chat_rows.sweep(connection, before=now - idle)
         base = self.target
+        if base and chat_rows.state(connection, base, lock=True).version != self.relation.version:
+            raise Conflict(_CHANGED)
         if base and self.relation.kind == "branch":
             number = self.relation.number
             forks.fork(
@@ -114,10 +122,10 @@ class ChatImport:
             return
         self._tail = rows.tail(connection, base)
         self._number = state.next_number
-        self._target_version = state.version
         self._casting.members = chat_rows.participants_of(connection, base)
         self._casting.main = self._casting.members[0].name if self._casting.members else None
         self._last_line = line_rows.last(connection, base)
+        self._old_note = _note_in(line_rows.page(connection, base, after=-1, limit=3))
 
     def write(self, connection: Connection, batch: Sequence[Chained], *, now: datetime) -> None:
         """Write the next items of the file in one transaction."""
@@ -130,7 +138,7 @@ class ChatImport:
         for item, chain in fresh:
             line = self._line_number(item)
             if item.raw:
-                kept.append(LineRow(line, chain, item.raw))
+                kept.append(_line_row(line, item, chain))
             if isinstance(item, ImportedLine):
                 for imported in item.messages:
                     message = self._message(connection, imported)
@@ -203,7 +211,7 @@ class ChatImport:
                 for old, imported in zip(messages, item.messages, strict=True):
                     self._replace(connection, old.message, imported, line)
             line_rows.remove(connection, self.key, line)
-            line_rows.insert_lines(connection, self.key, [LineRow(line, chain, item.raw)])
+            line_rows.insert_lines(connection, self.key, [_line_row(line, item, chain)])
 
     def _reline(
         self, connection: Connection, shared: Sequence[Chained], unlined: Iterator[Sequence[int]]
@@ -212,7 +220,7 @@ class ChatImport:
         kept: list[LineRow] = []
         for item, chain in shared:
             if item.raw:
-                kept.append(LineRow(item.line, chain, item.raw))
+                kept.append(_line_row(item.line, item, chain))
             if not isinstance(item, ImportedLine):
                 continue
             numbers = next(unlined)
@@ -296,14 +304,18 @@ class ChatImport:
     def finish(self, connection: Connection, *, now: datetime) -> ImportReport:
         """Make the chat visible, or move what is new to the chat that is there."""
         assert self._casting is not None
+        account_rows.get(connection, self.key.account, lock=True)
         self._still_there(connection)
+        twin = line_rows.with_digest(connection, self.key.account, self.digest.value)
+        if twin is not None:
+            self.abandon(connection)
+            self.relation, self.added = replace(self.relation, kind="present", chat=twin), 0
+            return self.report(twin)
         key = self.key
         if self.target and self.relation.kind == "longer":
             key = self.target
-            if chat_rows.state(connection, key, lock=True).version != self._target_version:
-                raise Conflict(
-                    "The chat changed while the file was read. Nothing was imported; import again."
-                )
+            if chat_rows.state(connection, key, lock=True).version != self.relation.version:
+                raise Conflict(_CHANGED)
             rows.move(connection, self.key, key)
             line_rows.move(connection, self.key, key)
             chat_rows.remove(connection, self.key)
@@ -318,6 +330,8 @@ class ChatImport:
         }
         if self.relation.kind == "new":
             values |= self._settings(connection, now)
+        else:
+            values |= self._note(chat_rows.state(connection, key, importing=True))
         chat_rows.change(connection, key, now=now, **values)
         if self.added >= LIMITS.import_batch:
             take_stock(connection)
@@ -345,6 +359,20 @@ class ChatImport:
             values["settings"] = {"authors_note": {**note, "text": storable(note["text"])}}
         return values
 
+    def _note(self, state: ChatState) -> dict[str, Any]:
+        """The file's author's note, where the person did not change the one there was."""
+        current = AuthorsNote.model_validate(state.chat_settings.get("authors_note") or {})
+        note = (self.header and self.header.authors_note) or AuthorsNote()
+        if current != (self._old_note or AuthorsNote()) or note == current:
+            return {}
+        text = storable(note.text)
+        return {
+            "settings": {
+                **state.chat_settings,
+                "authors_note": {**note.model_dump(), "text": text},
+            }
+        }
+
     def _save_import(self, connection: Connection, key: ChatKey, now: datetime) -> None:
         integrity = self.header.integrity if self.header else None
         row = ImportRow(
@@ -370,6 +398,22 @@ class ChatImport:
     def abandon(self, connection: Connection) -> None:
         """Take the invisible chat away again."""
         chat_rows.remove(connection, self.key)
+
+
+def _note_in(head: Iterable[LineRow]) -> AuthorsNote | None:
+    """The author's note in the header among a file's first lines."""
+    for row in head:
+        item = read_line(row.raw, line=row.line) if row.chain is None and row.raw else None
+        if isinstance(item, ImportedHeader):
+            return item.authors_note
+    return None
+
+
+def _line_row(
+    line: int, item: ImportedHeader | ImportedLine | SkippedLine, chain: bytes | None
+) -> LineRow:
+    held = len(item.messages) if isinstance(item, ImportedLine) else 0
+    return LineRow(line, chain, item.raw, held)
 
 
 def _user_in(line: ImportedLine) -> str | None:

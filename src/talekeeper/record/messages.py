@@ -12,6 +12,7 @@ from talekeeper.domain.errors import Conflict, InvalidInput, NotFound
 from talekeeper.domain.limits import LIMITS
 from talekeeper.record.texts import checked, checked_name
 from talekeeper.store import chats as chat_rows
+from talekeeper.store import lines as line_rows
 from talekeeper.store import messages as rows
 from talekeeper.store.chats import ChatState
 from talekeeper.store.keys import ChatKey
@@ -297,17 +298,26 @@ def rewind(
     _expect(expected_version, state.version, "chat")
     if number < 0:
         raise InvalidInput("Rewind to the number of a message, or to 0 for an empty chat.")
-    rows.remove_after(connection, key, number)
-    total, excluded = rows.counts(connection, key)
-    if total != state.messages:
-        chat_rows.change(connection, key, now=now, messages=total, excluded=excluded)
-    return state.messages - total
+    gone, excluded = rows.counts(connection, key, since=number + 1)
+    if gone:
+        line_rows.forget_after(connection, key, number)
+        rows.remove_after(connection, key, number)
+        chat_rows.change(
+            connection,
+            key,
+            now=now,
+            messages=state.messages - gone,
+            excluded=state.excluded - excluded,
+        )
+    return gone
 
 
 def _remove(
     connection: Connection, state: ChatState, gone: Sequence[Message], now: datetime
 ) -> tuple[int, ...]:
-    rows.remove(connection, state.key, [message.number for message in gone])
+    numbers = [message.number for message in gone]
+    line_rows.forget_text(connection, state.key, numbers)
+    rows.remove(connection, state.key, numbers)
     chat_rows.change(
         connection,
         state.key,

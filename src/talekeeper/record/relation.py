@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 
 from talekeeper.formats.imported import ImportedHeader, ImportedLine, SkippedLine
 from talekeeper.record.texts import storable
+from talekeeper.store import chats as chat_rows
 from talekeeper.store import lined_messages as lined_rows
 from talekeeper.store import lines as line_rows
 from talekeeper.store import messages as rows
@@ -31,7 +32,7 @@ class Relation:
     """What a file is to ``chat``: its first ``shared`` message lines are that chat's too.
 
     ``number`` is the chat's last message in them. ``aligned`` tells that line numbers agree, so
-    that lines which changed can be replaced one by one.
+    that lines which changed can be replaced one by one. ``version`` is the chat's as compared.
     """
 
     kind: Literal["new", "present", "longer", "branch"]
@@ -39,6 +40,7 @@ class Relation:
     shared: int = 0
     number: int = 0
     aligned: bool = False
+    version: int = 0
 
 
 class Digest:
@@ -119,9 +121,12 @@ class Follower:
         chat = self._preferred(connection)
         if not self._enough(connection, chat):
             return Relation(kind="new")
+        at = self.candidates[chat]
+        if lined_rows.last_of_line(connection, ChatKey(self.account, chat), at) is None:
+            return Relation(kind="new")
         if self._more_swipes(connection, chat):
-            return self._relation("longer", chat)
-        return self._relation("present", chat)
+            return self._relation(connection, "longer", chat)
+        return self._relation(connection, "present", chat)
 
     def _more_swipes(self, connection: Connection, chat: str) -> bool:
         """Whether the file's last message, the chat's last too, was swiped on since."""
@@ -145,9 +150,9 @@ class Follower:
         last = lined_rows.last_of_line(connection, key, self.candidates[chat])
         same = self._same_file(connection, chat) or not self._marked(connection, chat)
         if last and last.is_last and same and not self._branches_off():
-            return self._relation("longer", chat, number=last.number)
+            return self._relation(connection, "longer", chat, number=last.number)
         if last and lined_rows.pristine_until(connection, key, self.candidates[chat]):
-            return self._relation("branch", chat, number=last.number)
+            return self._relation(connection, "branch", chat, number=last.number)
         return Relation(kind="new")
 
     def _perhaps_reswiped(self, connection: Connection, line: ImportedLine) -> Relation | None:
@@ -162,7 +167,7 @@ class Follower:
                 continue
             if rows.get(connection, key, last.number).text in texts:
                 self.shared += 1
-                return self._relation("longer", chat, number=last.number)
+                return self._relation(connection, "longer", chat, number=last.number)
         return None
 
     def _preferred(self, connection: Connection) -> str:
@@ -173,7 +178,12 @@ class Follower:
         return next(same, None) or next(parent, None) or chats[0]
 
     def _relation(
-        self, kind: Literal["present", "longer", "branch"], chat: str, *, number: int = 0
+        self,
+        connection: Connection,
+        kind: Literal["present", "longer", "branch"],
+        chat: str,
+        *,
+        number: int = 0,
     ) -> Relation:
         return Relation(
             kind=kind,
@@ -181,6 +191,7 @@ class Follower:
             shared=self.shared,
             number=number,
             aligned=chat not in self.misaligned,
+            version=chat_rows.state(connection, ChatKey(self.account, chat)).version,
         )
 
     def _enough(self, connection: Connection, chat: str) -> bool:

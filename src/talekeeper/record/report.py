@@ -15,11 +15,13 @@ from talekeeper.formats.imported import (
 
 __all__ = ["ImportReport", "Outcome", "Tally"]
 
-Outcome = Literal["new", "longer", "branch", "present", "filled"]
+Outcome = Literal["new", "longer", "branch", "present", "filled", "updated"]
 """new; a longer version of a chat that was there; a branch of one; there already, nothing added;
-a character that a chat had brought by name only, now filled from its card."""
+a character that a chat had brought by name only, now filled from its card; a character whose
+card came again with another book or picture."""
 
 _NOTICES_KEPT = 200
+_UNKNOWN_KEPT = 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,7 +89,9 @@ class Tally:
             self.messages += len(item.messages)
             self.swipes += sum(len(message.swipes) for message in item.messages)
             self.excluded += sum(message.excluded for message in item.messages)
-            self.unknown.update(item.unknown)
+            for name in item.unknown:
+                if name in self.unknown or len(self.unknown) < _UNKNOWN_KEPT:
+                    self.unknown[name] += 1
         elif isinstance(item, SkippedLine) and item.notices:
             self.skipped_lines += 1
 

@@ -1,11 +1,12 @@
 """What a text must be to be kept: bounded, and storable on both databases."""
 
 import re
+from collections.abc import Mapping
 
 from talekeeper.domain.errors import InvalidInput
 from talekeeper.domain.limits import LIMITS
 
-__all__ = ["checked", "checked_name", "storable"]
+__all__ = ["check_texts", "checked", "checked_name", "storable"]
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -14,8 +15,8 @@ def checked(text: str) -> str:
     """The text of a message as a person or program gives it. InvalidInput says what is wrong."""
     if len(text) > LIMITS.message_characters:
         raise InvalidInput(
-            f"A message holds at most {LIMITS.message_characters} characters; "
-            f"this one has {len(text)}. Split it."
+            f"A text holds at most {LIMITS.message_characters} characters; "
+            f"this one has {len(text)}. Shorten or split it."
         )
     found = _UNSTORABLE.search(text)
     if found:
@@ -24,6 +25,18 @@ def checked(text: str) -> str:
             "Remove it."
         )
     return text
+
+
+def check_texts(value: object) -> None:
+    """Check every text in a value, however deep: mappings and lists are looked into."""
+    if isinstance(value, str):
+        checked(value)
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            check_texts(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            check_texts(item)
 
 
 def checked_name(name: str, what: str) -> str:

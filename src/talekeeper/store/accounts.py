@@ -32,9 +32,10 @@ def find(connection: Connection, *, name: str) -> Account | None:
     return Account(**row._mapping) if row else None
 
 
-def get(connection: Connection, account_id: str) -> Account:
-    """The account of that id. Raises NotFound."""
-    row = connection.execute(select(*_COLUMNS).where(accounts.c.id == account_id)).one_or_none()
+def get(connection: Connection, account_id: str, *, lock: bool = False) -> Account:
+    """The account of that id; ``lock`` keeps other writers of it out. Raises NotFound."""
+    statement = select(*_COLUMNS).where(accounts.c.id == account_id)
+    row = connection.execute(statement.with_for_update() if lock else statement).one_or_none()
     if row is None:
         raise NotFound("This account does not exist any more.")
     return Account(**row._mapping)

@@ -17,6 +17,7 @@ __all__ = [
     "card_from_json",
     "document",
     "file_of",
+    "fingerprint_of",
     "get",
     "get_persona",
     "insert_character",
@@ -53,13 +54,16 @@ def _character(row: Row[*tuple[Any, ...]]) -> Character:
     return Character(id=row.id, card=card_from_json(row.card), version=row.version)
 
 
-def get(connection: Connection, account: str, character_id: str) -> Character | None:
-    """The character of that id."""
+def get(
+    connection: Connection, account: str, character_id: str, *, lock: bool = False
+) -> Character | None:
+    """The character of that id; ``lock`` keeps other writers of it out."""
     if not is_id(character_id):
         return None
-    row = connection.execute(
-        select(*_COLUMNS).where(characters.c.account_id == account, characters.c.id == character_id)
-    ).one_or_none()
+    statement = select(*_COLUMNS).where(
+        characters.c.account_id == account, characters.c.id == character_id
+    )
+    row = connection.execute(statement.with_for_update() if lock else statement).one_or_none()
     return _character(row) if row else None
 
 
@@ -74,7 +78,7 @@ def by_name(connection: Connection, account: str, name: str) -> list[Character]:
 
 
 def by_fingerprint(connection: Connection, account: str, fingerprint: bytes) -> Character | None:
-    """The character imported from a card of exactly this content."""
+    """The character imported from a file of exactly these bytes."""
     row = connection.execute(
         select(*_COLUMNS)
         .where(characters.c.account_id == account, characters.c.fingerprint == fingerprint)
@@ -143,6 +147,16 @@ def _values(
         "fingerprint": fingerprint,
         "updated_at": now,
     }
+
+
+def fingerprint_of(connection: Connection, account: str, character_id: str) -> bytes:
+    """The mark of the file a character came from."""
+    found: bytes = connection.execute(
+        select(characters.c.fingerprint).where(
+            characters.c.account_id == account, characters.c.id == character_id
+        )
+    ).scalar_one()
+    return bytes(found)
 
 
 def document(connection: Connection, account: str, character_id: str) -> dict[str, Any] | None:

@@ -46,6 +46,7 @@ __all__ = [
     "part_with",
     "participants_of",
     "remove",
+    "rename_participant",
     "state",
     "sweep",
     "without_persona",
@@ -385,6 +386,15 @@ def leave(connection: Connection, key: ChatKey, position: int) -> None:
             participants.c.chat_id == key.chat,
             participants.c.position == position,
         )
+    )
+
+
+def rename_participant(connection: Connection, account: str, character_id: str, name: str) -> None:
+    """Give a character its new name in all its chats."""
+    connection.execute(
+        update(participants)
+        .where(participants.c.account_id == account, participants.c.character_id == character_id)
+        .values(name=name)
     )
 
 

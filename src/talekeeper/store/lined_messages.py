@@ -44,30 +44,19 @@ def last_of_line(connection: Connection, key: ChatKey, line: int) -> LastOfLine 
 
 def pristine_until(connection: Connection, key: ChatKey, line: int) -> bool:
     """Whether every message up to a line of the imported file is there as it was imported."""
-    held = connection.execute(
-        select(func.count(func.distinct(messages.c.line))).where(
+    there = connection.execute(
+        select(func.count()).where(
             in_chat(messages, key),
             messages.c.line <= line,
             messages.c.version == messages.c.line_version,
         )
     ).scalar_one()
-    changed = connection.execute(
-        select(func.count()).where(
-            in_chat(messages, key),
-            messages.c.line <= line,
-            messages.c.version != messages.c.line_version,
+    held = connection.execute(
+        select(func.coalesce(func.sum(lines.c.messages), 0)).where(
+            in_chat(lines, key), lines.c.line <= line
         )
     ).scalar_one()
-    return changed == 0 and held == held_lines(connection, key, line)
-
-
-def held_lines(connection: Connection, key: ChatKey, line: int) -> int:
-    """How many lines of the imported file, up to ``line``, held messages."""
-    return connection.execute(
-        select(func.count()).where(
-            in_chat(lines, key), lines.c.line <= line, lines.c.chain.is_not(None)
-        )
-    ).scalar_one()
+    return there == int(held)
 
 
 def unline(connection: Connection, key: ChatKey) -> list[list[int]]:

@@ -14,6 +14,8 @@ __all__ = [
     "ImportRow",
     "LineRow",
     "copy_until",
+    "forget_after",
+    "forget_text",
     "import_of",
     "insert_lines",
     "last",
@@ -44,11 +46,12 @@ class ImportRow:
 
 @dataclass(frozen=True, slots=True)
 class LineRow:
-    """One line. ``chain`` is None where it holds no message."""
+    """One line. ``chain`` is None where it holds no message; ``messages`` is how many it held."""
 
     line: int
     chain: bytes | None
     raw: bytes
+    messages: int = 0
 
 
 def replace_import(connection: Connection, key: ChatKey, row: ImportRow) -> None:
@@ -96,6 +99,7 @@ def insert_lines(connection: Connection, key: ChatKey, batch: Sequence[LineRow])
                     "chat_id": key.chat,
                     "line": row.line,
                     "chain": row.chain,
+                    "messages": row.messages,
                     "raw": row.raw,
                 }
                 for row in batch
@@ -140,12 +144,12 @@ def raw_of(connection: Connection, key: ChatKey, numbers: Sequence[int]) -> dict
 def page(connection: Connection, key: ChatKey, *, after: int, limit: int) -> list[LineRow]:
     """Up to ``limit`` lines above ``after``, in order."""
     rows = connection.execute(
-        select(lines.c.line, lines.c.chain, lines.c.raw)
+        select(lines.c.line, lines.c.chain, lines.c.raw, lines.c.messages)
         .where(lines.c.account_id == key.account, lines.c.chat_id == key.chat, lines.c.line > after)
         .order_by(lines.c.line)
         .limit(limit)
     )
-    return [LineRow(row.line, row.chain, bytes(row.raw)) for row in rows]
+    return [LineRow(row.line, row.chain, bytes(row.raw), row.messages) for row in rows]
 
 
 def copy_until(connection: Connection, source: ChatKey, target: ChatKey, number: int) -> None:
@@ -161,6 +165,49 @@ def copy_until(connection: Connection, source: ChatKey, target: ChatKey, number:
     )
     connection.execute(copied(imports, source, target))
     connection.execute(copied(lines, source, target, lines.c.line <= last_line))
+    _no_longer_whole(connection, target)
+
+
+def forget_after(connection: Connection, key: ChatKey, number: int) -> None:
+    """Let go of the lines after the one that holds message ``number`` or the last before it."""
+    last_line = (
+        select(func.coalesce(func.max(messages.c.line), 0))
+        .where(
+            messages.c.account_id == key.account,
+            messages.c.chat_id == key.chat,
+            messages.c.number <= number,
+        )
+        .scalar_subquery()
+    )
+    connection.execute(
+        delete(lines).where(_in(key), lines.c.chain.is_not(None), lines.c.line > last_line)
+    )
+    _no_longer_whole(connection, key)
+
+
+def forget_text(connection: Connection, key: ChatKey, numbers: Sequence[int]) -> None:
+    """Let go of the bytes of lines that hold none but the messages ``numbers``; places stay."""
+    mine = and_(messages.c.account_id == key.account, messages.c.chat_id == key.chat)
+    going = select(messages.c.line).where(mine, messages.c.number.in_(numbers))
+    staying = select(messages.c.line).where(
+        mine, messages.c.line.in_(going), messages.c.number.not_in(numbers)
+    )
+    changed = connection.execute(
+        update(lines)
+        .where(_in(key), lines.c.line.in_(going), lines.c.line.not_in(staying))
+        .values(raw=b"")
+    )
+    if changed.rowcount:
+        _no_longer_whole(connection, key)
+
+
+def _no_longer_whole(connection: Connection, key: ChatKey) -> None:
+    """The chat is not what its file was any more: the same file again is not there already."""
+    connection.execute(
+        update(imports)
+        .where(imports.c.account_id == key.account, imports.c.chat_id == key.chat)
+        .values(digest=b"")
+    )
 
 
 def with_digest(connection: Connection, account: str, digest: bytes) -> str | None:

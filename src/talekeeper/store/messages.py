@@ -51,6 +51,7 @@ __all__ = [
     "live",
     "move",
     "number_of",
+    "recast",
     "remove",
     "remove_after",
     "replace_swipe",
@@ -369,6 +370,15 @@ def move(connection: Connection, source: ChatKey, target: ChatKey) -> None:
         connection.execute(delete(table).where(in_chat(table, target), table.c.number.in_(numbers)))
     for table in (swipes, messages):
         connection.execute(update(table).where(in_chat(table, source)).values(chat_id=target.chat))
+
+
+def recast(connection: Connection, key: ChatKey, character_id: str, other: str) -> None:
+    """Let another character have spoken what ``character_id`` spoke in a chat."""
+    connection.execute(
+        update(messages)
+        .where(in_chat(messages, key), messages.c.character_id == character_id)
+        .values(character_id=other)
+    )
 
 
 def copy_until(connection: Connection, source: ChatKey, target: ChatKey, number: int) -> None:

@@ -73,8 +73,10 @@ characters = Table(
     Column("updated_at", UtcDateTime, nullable=False),
     ForeignKeyConstraint(["account_id"], ["accounts.id"], ondelete="CASCADE"),
     Index(None, "account_id", "name_key"),
+    Index(None, "account_id", "fingerprint"),
 )
-"""``card`` holds the fields Talekeeper understands, ``document`` the imported JSON whole."""
+"""``card`` holds the fields Talekeeper understands, ``document`` the imported JSON whole;
+``fingerprint`` is a mark of the file it came from."""
 
 character_files = Table(
     "character_files",
@@ -199,7 +201,6 @@ imports = Table(
     Column("final_newline", Boolean, nullable=False),
     Column("imported_at", UtcDateTime, nullable=False),
     _of("chats", "chat_id"),
-    Index(None, "account_id", "integrity"),
     Index(None, "account_id", "digest"),
 )
 """The file a chat was imported from; ``digest`` is a hash of all its bytes."""
@@ -211,9 +212,11 @@ lines = Table(
     Column("chat_id", Id, primary_key=True),
     Column("line", Integer, primary_key=True),
     Column("chain", Blob),
+    Column("messages", Integer, nullable=False),
     Column("raw", Blob, nullable=False),
     _of("chats", "chat_id"),
     Index(None, "account_id", "chain"),
 )
 """The lines of an imported file, byte for byte. ``chain`` is set on lines that hold messages: it
-identifies the conversation up to and including this line, so that equal prefixes are found."""
+identifies the conversation up to and including this line, so that equal prefixes are found.
+``messages`` is how many it held."""

@@ -38,6 +38,12 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("account_id", "id", name=op.f("pk_characters")),
     )
     op.create_index(
+        op.f("ix_characters_account_id_fingerprint"),
+        "characters",
+        ["account_id", "fingerprint"],
+        unique=False,
+    )
+    op.create_index(
         op.f("ix_characters_account_id_name_key"),
         "characters",
         ["account_id", "name_key"],
@@ -127,18 +133,13 @@ def upgrade() -> None:
     op.create_index(
         op.f("ix_imports_account_id_digest"), "imports", ["account_id", "digest"], unique=False
     )
-    op.create_index(
-        op.f("ix_imports_account_id_integrity"),
-        "imports",
-        ["account_id", "integrity"],
-        unique=False,
-    )
     op.create_table(
         "lines",
         sa.Column("account_id", Id, nullable=False),
         sa.Column("chat_id", Id, nullable=False),
         sa.Column("line", sa.Integer(), nullable=False),
         sa.Column("chain", sa.LargeBinary(), nullable=True),
+        sa.Column("messages", sa.Integer(), nullable=False),
         sa.Column("raw", sa.LargeBinary(), nullable=False),
         sa.ForeignKeyConstraint(
             ["account_id", "chat_id"],
