@@ -23,6 +23,7 @@ from talekeeper.parts.messages import Messages
 from talekeeper.parts.settings import Settings
 from talekeeper.record import accounts
 from talekeeper.record.messages import NewMessage, NewSwipe
+from talekeeper.record.texts import checked_name
 from talekeeper.store import accounts as account_rows
 from talekeeper.store.accounts import Account
 from talekeeper.store.database import Database
@@ -92,6 +93,7 @@ class Keeper:
         def find(connection: Connection) -> Account | None:
             return account_rows.find(connection, name=account)
 
+        account = checked_name(account, "An account's name")
         found = await database.read(find)
         if found is None:
             try:

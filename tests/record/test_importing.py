@@ -455,6 +455,34 @@ def test_a_card_with_another_book_takes_the_place_of_the_file(open_keeper: OpenK
     run(story())
 
 
+def test_marks_changed_in_the_same_file_are_taken_over(open_keeper: OpenKeeper) -> None:
+    async def story() -> None:
+        async with open_keeper() as keeper:
+            first = await brought(keeper, header(integrity="i-1"), *TALK)
+            assert first.id is not None
+            newer = [header(integrity="i-1"), TALK[0], {**TALK[1], "is_system": True}, *TALK[2:]]
+            again = await brought(keeper, *newer)
+            assert (again.outcome, again.added, again.id) == ("updated", 0, first.id)
+            assert (await keeper.messages.get(first.id, 2)).excluded
+            assert await written(keeper, first.id) == chat_file(*newer).getvalue()
+
+    run(story())
+
+
+def test_a_line_spoken_by_another_does_not_make_a_group(open_keeper: OpenKeeper) -> None:
+    async def story() -> None:
+        async with open_keeper() as keeper:
+            guest = line("Doran", "I was sent.", original_avatar="doran.png")
+            await brought(keeper, header(), *TALK[:3], guest, said("Hm?"))
+            chat = (await keeper.chats.list())[0]
+            assert len(chat.characters) == 1
+            context = await keeper.compose(chat.id)
+            assert "You are Mira" in context.messages[0]["content"]
+            assert context.messages[4]["content"] == "Doran: I was sent."
+
+    run(story())
+
+
 def test_a_dry_run_writes_nothing(open_keeper: OpenKeeper) -> None:
     async def story() -> None:
         async with open_keeper() as keeper:

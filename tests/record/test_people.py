@@ -1,9 +1,20 @@
 """Characters, personas, participants, settings and plans."""
 
+from typing import Any
+
 import anyio
 import pytest
 
-from talekeeper import Ambiguous, Card, Conflict, InvalidInput, Keeper, NotFound
+from talekeeper import (
+    Ambiguous,
+    AuthorsNote,
+    Card,
+    Conflict,
+    InvalidInput,
+    Keeper,
+    NotFound,
+    ToolCall,
+)
 from tests.conftest import OpenKeeper, opened_database, run
 
 
@@ -208,5 +219,96 @@ def test_many_writers_at_once_open_one_account_and_lose_nothing(database_url: st
             assert [message.number for message in messages] == list(range(1, 31))
             assert {message.text for message in messages} == {f"Line {n}" for n in range(30)}
             assert (await keeper.chats.get(chat.id)).messages == 30
+
+    run(story())
+
+
+def test_the_question_stays_through_a_long_turn_of_tools(open_keeper: OpenKeeper) -> None:
+    async def story() -> None:
+        async with open_keeper() as keeper:
+            await keeper.characters.add(name="Mira")
+            chat = await keeper.chats.start("Mira")
+            for number in range(20):
+                await keeper.record(chat.id, f"Before {number}.")
+            await keeper.record(chat.id, "QUESTION")
+            for number in range(40):
+                call = ToolCall(id=f"c{number}", name="look", arguments="{}")
+                await keeper.record(chat.id, "", role="assistant", tool_calls=(call,))
+                await keeper.record(chat.id, "Grey.", role="tool", tool_call_id=call.id)
+            context = await keeper.compose(chat.id)
+            assert context.messages[1] == {"role": "user", "content": "QUESTION"}
+            assert len(context.messages) == 82
+
+    run(story())
+
+
+def test_a_character_keeps_its_words_under_a_new_name(open_keeper: OpenKeeper) -> None:
+    async def story() -> None:
+        async with open_keeper() as keeper:
+            mira = await keeper.characters.add(name="Mira", first_mes="I am {{char}}.")
+            chat = await keeper.chats.start("Mira")
+            await keeper.characters.update(mira.id, name="Mirabel", nickname="Bel")
+            context = await keeper.compose(chat.id, "Who?")
+            assert context.messages[1]["content"] == "I am Bel."
+            said = await keeper.record(chat.id, "Hm.", role="assistant", speaker="mirabel")
+            assert said.speaker == "Mirabel"
+
+    run(story())
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"name": "x", "tags": 5},
+        {"name": "x", "description": None},
+        {"name": 7},
+        {"name": "x", "depth_prompt": {"bogus": 1}},
+        {"name": "x", "depth_prompt": {"text": "t", "depth": -1}},
+        {"name": "x", "alternate_greetings": ["a\x00"]},
+        {"description": "nameless"},
+    ],
+)
+def test_a_card_that_is_wrong_is_refused_whole(
+    open_keeper: OpenKeeper, fields: dict[str, Any]
+) -> None:
+    async def story() -> None:
+        async with open_keeper() as keeper:
+            with pytest.raises(InvalidInput):
+                await keeper.characters.add(**fields)
+            assert await keeper.characters.list() == []
+
+    run(story())
+
+
+def test_values_that_no_database_could_hold_are_refused(open_keeper: OpenKeeper) -> None:
+    async def story() -> None:
+        async with open_keeper() as keeper:
+            await keeper.characters.add(name="Mira")
+            chat = await keeper.chats.start("Mira")
+            await keeper.record(chat.id, "One.")
+            bad: Any = "bot"
+            for attempt in (
+                keeper.record(chat.id, "x", role=bad),
+                keeper.record(chat.id, "x", external_id="a\x00"),
+                keeper.record(chat.id, "x", external_id="y" * 9000),
+                keeper.record(chat.id, "x", model="\ud800"),
+                keeper.messages.list(chat.id, limit=-1),
+                keeper.compose(chat.id, mode=bad),
+                keeper.settings.change(chat.id, main_prompt="a\x00b"),
+                keeper.chats.start("Mira", channel=bad),
+            ):
+                with pytest.raises(InvalidInput):
+                    await attempt
+            for number in (0, -3, 2**31, 2**63, 2**80):
+                with pytest.raises(NotFound):
+                    await keeper.messages.get(chat.id, number)
+                with pytest.raises(NotFound):
+                    await keeper.messages.exclude(chat.id, number)
+            assert await keeper.chats.rewind(chat.id, 2**80) == 0
+            await keeper.settings.change(chat.id, authors_note=AuthorsNote(text="Slow.", depth=2))
+            found = await keeper.settings.change(chat.id, authors_note={"depth": 6})
+            assert (found.authors_note.text, found.authors_note.depth) == ("Slow.", 6)
+            with pytest.raises(InvalidInput, match="smaller than the context limit"):
+                await keeper.settings.change(chat.id, context_limit=500)
 
     run(story())

@@ -124,6 +124,8 @@ class _Stage:
                 self.chats[value.as_] = fork.id
             case "join":
                 await chats.join(chat, *value)
+            case "leave":
+                await chats.leave(chat, value)
             case "persona":
                 await chats.set_persona(chat, value)
             case "rename":

@@ -16,6 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 __all__ = [
     "BadScenario",
     "Call",
+    "ChatStart",
     "Expect",
     "Export",
     "Fork",
@@ -175,6 +176,7 @@ class Step(_Strict):
     rewind: int | None = None
     fork: Fork | None = None
     join: Names | None = None
+    leave: str | None = None
     persona: str | None = None
     rename: str | None = None
     set: dict[str, Any] | None = None

@@ -6,9 +6,17 @@ import pytest
 
 from talekeeper import Keeper
 from talekeeper.testing import Ids, TickingClock
-from tests.conftest import run
+from tests.conftest import ROOT, run
 from tests.scenarios.runner import Mismatch, play
-from tests.scenarios.script import BadScenario, read_scenario
+from tests.scenarios.script import (
+    BadScenario,
+    ChatStart,
+    Expect,
+    Import,
+    Scenario,
+    Step,
+    read_scenario,
+)
 
 START = """
 about: A test of the runner.
@@ -24,9 +32,13 @@ def _written(folder: Path, text: str) -> Path:
 
 
 def _play(folder: Path, text: str) -> None:
+    _play_file(_written(folder, text))
+
+
+def _play_file(path: Path) -> None:
     async def performance() -> None:
         async with Keeper.open(account="alice", clock=TickingClock(), new_id=Ids()) as keeper:
-            await play(read_scenario(_written(folder, text)), keeper)
+            await play(read_scenario(path), keeper)
 
     run(performance())
 
@@ -123,3 +135,21 @@ steps:
             - "{2n} Mira": "{{user}} {n+1}"
 """,
     )
+
+
+def test_the_example_of_the_guide_plays(tmp_path: Path) -> None:
+    guide = (ROOT / "docs" / "how-to" / "write-a-scenario.md").read_text(encoding="utf-8")
+    example = guide.partition("```yaml\n")[2].partition("\n```")[0]
+    path = tmp_path / "guide.yaml"
+    path.write_text(example, encoding="utf-8")
+    _play_file(path)
+
+
+def test_the_guide_names_every_key() -> None:
+    guide = (ROOT / "docs" / "how-to" / "write-a-scenario.md").read_text(encoding="utf-8")
+    keys = {
+        field.alias or name
+        for model in (Scenario, ChatStart, Step, Expect, Import)
+        for name, field in model.model_fields.items()
+    }
+    assert {key for key in keys if f"`{key}" not in guide and f" {key}:" not in guide} == set()

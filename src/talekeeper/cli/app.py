@@ -24,7 +24,6 @@ __all__ = ["app"]
 T = TypeVar("T")
 
 app = typer.Typer(
-    no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -84,7 +83,8 @@ def _print_json(value: Any) -> None:
 def import_(
     context: typer.Context,
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Cards (PNG, JSON), chats (JSONL).")
+        list[Path],
+        typer.Argument(metavar="FILE...", readable=False, help="Cards (PNG, JSON), chats (JSONL)."),
     ],
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Tell what would come in; write nothing.")
@@ -167,6 +167,10 @@ def preview(
     strategy: Annotated[
         str | None, typer.Option(metavar="S", help=f"What gives way: {', '.join(STRATEGIES)}.")
     ] = None,
+    live_cap: Annotated[
+        bool | None,
+        typer.Option("--live-cap/--no-live-cap", help="Whether the live window is capped."),
+    ] = None,
     tokenizer: Annotated[
         str | None,
         typer.Option(metavar="T", help="o200k_base, cl100k_base or approximate."),
@@ -186,6 +190,7 @@ def preview(
         "reserve": reserve,
         "strategy": strategy,
         "tokenizer": tokenizer,
+        "live_cap": live_cap,
     }
     overrides = {name: value for name, value in given.items() if value is not None}
     chosen: Mode = previewing.mode_named(mode)

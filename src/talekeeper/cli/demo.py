@@ -25,6 +25,13 @@ _EARLY = {
 }
 
 
+_CLOSING = """
+All six are still in the chat, word for word, and the receipt says which rule let go of each: the
+live window holds the newest 50 messages, and at most a quarter of the context, so that a chat of
+any length costs the same per turn. With more room to spend you can switch that cap off
+(talekeeper preview CHAT --no-live-cap). Bring a chat of your own: talekeeper import FILE"""
+
+
 async def run_demo(console: Console) -> dict[str, Any]:
     """Import the sample into a temporary database and show what the character sees now."""
     with tempfile.TemporaryDirectory() as folder:
@@ -50,6 +57,7 @@ async def run_demo(console: Console) -> dict[str, Any]:
                 f"[italic]{safe(last.text)}[/]",
                 highlight=False,
             )
+            console.print(_CLOSING, highlight=False)
             return {
                 "imported": [report.as_json() for report in reports],
                 "context": context.as_json(),

@@ -22,10 +22,14 @@ async def export_to(
         raise InvalidInput(f"{output} exists already; add --force to replace it.")
     if not output.parent.is_dir():
         raise InvalidInput(f"There is no folder {output.parent}; make it first.")
+    output = output.resolve()
+    if output.exists() and not output.is_file():
+        raise InvalidInput(f"{output} is not a file; name a file to write.")
     handle, temporary = tempfile.mkstemp(dir=output.parent, prefix=f".{output.name}.")
     try:
         with os.fdopen(handle, "wb") as out:
             written = await _export(keeper, name, out, character)
+        Path(temporary).chmod(_mode_of(output))
         Path(temporary).replace(output)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
@@ -38,3 +42,12 @@ async def _export(keeper: Keeper, name: str, out: BinaryIO, character: bool) -> 
         return out.write(await keeper.files.export_card(name))
     chat = await keeper.chats.find(name)
     return await keeper.files.export_chat(chat.id, out)
+
+
+def _mode_of(output: Path) -> int:
+    """The permissions the file has, or a new file gets here."""
+    if output.exists():
+        return output.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ _OUTCOMES = {
     "branch": "a branch: imported as a fork",
     "present": "there already: nothing added",
     "filled": "imported: it fills the character that a chat had named",
-    "updated": "a newer file of a character that is there: taken over",
+    "updated": "a newer file of what is there: its changes were taken over",
 }
 _DRY = {
     "new": "would be imported",
@@ -41,7 +41,7 @@ _DRY = {
     "branch": "a branch: would become a fork",
     "present": "there already: nothing would be added",
     "filled": "would fill the character that a chat had named",
-    "updated": "a newer file of a character that is there: would be taken over",
+    "updated": "a newer file of what is there: its changes would be taken over",
 }
 
 
@@ -91,7 +91,7 @@ async def import_all(
                     text = f"{path}: {text}"
                 outcomes.append(Failure(file=str(path), error=text, code=error.code))
             else:
-                outcomes.append(report)
+                outcomes.append(replace(report, file=str(path)))
             shown.remove_task(task)
     return outcomes
 

@@ -29,7 +29,7 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run one command; answers the exit status."""
     try:
-        status = app(args=arguments, prog_name="talekeeper", standalone_mode=False)
+        status = app(args=arguments or ["--help"], prog_name="talekeeper", standalone_mode=False)
     except TalekeeperError as error:
         return _fail(str(error), 1)
     except typer.TyperException as error:
@@ -40,6 +40,9 @@ def run(arguments: list[str]) -> int:
         # The reader of our output is gone (as in `| head`); there is nobody left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        named = f"{error.filename}: " if error.filename else ""
+        return _fail(f"{named}{error.strerror or error}.", 1)
     except Exception as error:
         logger.debug("unexpected error", exc_info=True)
         if os.environ.get("TALEKEEPER_DEBUG"):

@@ -36,7 +36,7 @@ REASONS = {
     "disabled": "cannot be sent alone",
     "empty": "empty",
     "budget": "no room in the budget",
-    "strategy": "gave way: what must be sent needed the room",
+    "strategy": "gave way: newer messages took the room",
 }
 
 
@@ -66,7 +66,7 @@ def show(console: Console, preview: Preview) -> None:
 def show_receipt(console: Console, context: Context) -> None:
     """The bar, the blocks in order, and what stayed out."""
     receipt = context.receipt
-    counter = f"{receipt.tokenizer}{' (approximate)' if receipt.approximate else ''}"
+    counter = "approximate count" if receipt.approximate else receipt.tokenizer
     console.print(
         f"{receipt.prompt_tokens:,} of {receipt.budget:,} tokens "
         f"(context {receipt.context_limit:,}, {receipt.reserve:,} reserved for the reply) · "

@@ -45,7 +45,7 @@ def compose(material: Material, request: Request) -> Context:
     notes = (_MANUAL_FALLBACK,) if gone and strategy.name == "manual" else ()
     return Context(
         messages=render(sent),
-        texts=tuple(block.text for block in sent),
+        texts=tuple(block.text or _calls(block) for block in sent),
         receipt=Receipt(
             tokenizer=voice.tokenizer.name,
             approximate=voice.tokenizer.approximate,
@@ -62,6 +62,10 @@ def compose(material: Material, request: Request) -> Context:
             notes=notes,
         ),
     )
+
+
+def _calls(block: Block) -> str:
+    return "\n".join(f"→ {call.name}({call.arguments})" for call in block.tool_calls)
 
 
 def _rows(blocks: Sequence[Block], reason: Reason) -> Iterator[Row]:

@@ -15,7 +15,7 @@ from talekeeper.domain.settings import GenerationSettings
 from talekeeper.store import chats as chat_rows
 from talekeeper.store import messages as rows
 from talekeeper.store.chats import ChatState, Participant
-from talekeeper.store.keys import ChatKey
+from talekeeper.store.keys import ChatKey, lookup_key
 
 __all__ = ["gather"]
 
@@ -41,6 +41,7 @@ def gather(
         speaker=character.card if character else Card(name=member.name),
         speaker_id=member.character_id,
         members=tuple(_spoken(*participant) for participant in cast),
+        spoken={m.character_id: _spoken(m, c) for m, c in cast if m.character_id},
         persona=state.persona,
         settings=settings,
         plan=state.plan,
@@ -57,8 +58,10 @@ def _spoken(member: Participant, character: Character | None) -> str:
     return character.spoken_name if character else member.name
 
 
-def _replaced(connection: Connection, key: ChatKey, request: Request) -> str | None:
-    """Who spoke the message to be replaced."""
+def _replaced(
+    connection: Connection, key: ChatKey, request: Request
+) -> tuple[str | None, str] | None:
+    """Who spoke the message to be replaced: (id, name)."""
     if request.replacing is None:
         return None
     role, speaker, character_id = rows.voice_of(connection, key, request.replacing)
@@ -66,7 +69,7 @@ def _replaced(connection: Connection, key: ChatKey, request: Request) -> str | N
         raise InvalidInput(
             f"Message {request.replacing} is not a character's; only replies are regenerated."
         )
-    return character_id or speaker
+    return character_id, speaker
 
 
 def _lines(
@@ -74,7 +77,12 @@ def _lines(
 ) -> list[LiveMessage]:
     """The newest messages: one more than the live window can hold, or all that the budget could."""
     if settings.live_cap:
-        return rows.live(connection, key, limit=LIMITS.live_messages + 1, before=before)
+        newest = rows.live(connection, key, limit=LIMITS.live_messages + 1, before=before)
+        if not newest or newest[0].turn != newest[-1].turn or newest[0].number == newest[0].turn:
+            return newest
+        # A turn longer than the window: all of it, for the window is never less than this turn.
+        turn, first = newest[0].turn, newest[0].number
+        return [*rows.live_since(connection, key, number=turn, before=first), *newest]
     budget, page, found = settings.budget, 256, list[LiveMessage]()
     while sum(line.tokens for line in found) < budget:
         older = rows.live(connection, key, limit=page, before=found[0].number if found else before)
@@ -85,7 +93,10 @@ def _lines(
 
 
 def _speaker(
-    cast: Cast, request: Request, replaced: str | None, lines: Sequence[LiveMessage]
+    cast: Cast,
+    request: Request,
+    replaced: tuple[str | None, str] | None,
+    lines: Sequence[LiveMessage],
 ) -> tuple[Participant, Character | None]:
     """Who speaks.
 
@@ -95,24 +106,33 @@ def _speaker(
     if not cast:
         raise InvalidInput("This chat has no characters; add one first.")
     if request.speaker is not None:
-        asked = _member(cast, request.speaker)
+        asked = _member(cast, request.speaker, request.speaker)
         if asked is None:
             names = ", ".join(repr(member.name) for member, _ in cast)
             raise NotFound(f"{request.speaker!r} is not in this chat; its characters are {names}.")
         return asked
     if request.mode == "continue" and lines and lines[-1].role == "assistant":
-        replaced = lines[-1].character_id or lines[-1].speaker
-    before = _member(cast, replaced) if replaced is not None else None
+        replaced = lines[-1].character_id, lines[-1].speaker
+    before = _member(cast, *replaced) if replaced is not None else None
     if before is not None:
         return before
     turn = lines[-1].turn if lines and request.input is None else None
-    spoken = {line.character_id for line in lines if line.turn == turn and line.role == "assistant"}
-    return next((pair for pair in cast if pair[0].character_id not in spoken), cast[0])
+    heard = [
+        _member(cast, line.character_id, line.speaker)
+        for line in lines
+        if line.turn == turn and line.role == "assistant"
+    ]
+    return next((pair for pair in cast if pair not in heard), cast[0])
 
 
-def _member(cast: Cast, wanted: str) -> tuple[Participant, Character | None] | None:
-    """The participant of that id or name."""
-    return next((p for p in cast if wanted in (p[0].character_id, p[0].name)), None)
+def _member(
+    cast: Cast, character_id: str | None, name: str
+) -> tuple[Participant, Character | None] | None:
+    """The participant of that id, else of that name: one that was deleted has only its name."""
+    key = lookup_key(name)
+    by_id = (pair for pair in cast if character_id and pair[0].character_id == character_id)
+    by_name = (pair for pair in cast if lookup_key(pair[0].name) == key)
+    return next(by_id, None) or next(by_name, None)
 
 
 def _tail(

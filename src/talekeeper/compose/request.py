@@ -1,8 +1,9 @@
 """What a composition is asked for, and all it works from. Knows nothing of the store."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import get_args
 
 from talekeeper.domain.block import Mode
 from talekeeper.domain.cell import Tail
@@ -31,6 +32,9 @@ class Request:
     now: datetime | None = None
 
     def __post_init__(self) -> None:
+        if self.mode not in get_args(Mode):
+            known = ", ".join(get_args(Mode))
+            raise InvalidInput(f"There is no mode {self.mode!r}; there are {known}.")
         if self.input is not None and self.replacing is not None:
             raise InvalidInput("Give either a new input or the message to replace, not both.")
         if self.input is not None and self.mode != "reply":
@@ -54,7 +58,8 @@ class Material:
 
     ``lines`` are the newest messages that are not excluded, oldest first; ``older`` are those
     before them, None when ``lines`` reach back to the beginning. ``excluded`` are (number, swipe,
-    tokens) of the newest excluded messages, ``older_excluded`` those before. ``tail`` is the open
+    tokens) of the newest excluded messages, ``older_excluded`` those before. ``members`` are
+    the characters' names in order, ``spoken`` their spoken names by id. ``tail`` is the open
     turn and cell, where a new message would go.
     """
 
@@ -62,6 +67,7 @@ class Material:
     speaker: Card
     speaker_id: str | None
     members: Sequence[str]
+    spoken: Mapping[str, str]
     persona: Persona | None
     settings: GenerationSettings
     plan: Plan
@@ -91,6 +97,7 @@ def tail_of(lines: Sequence[LiveMessage]) -> Tail | None:
     in_cell = [line for line in lines if line.cell == last.cell]
     return Tail(
         turn=last.turn,
+        by_user=any(line.number == last.turn and line.role == "user" for line in in_cell),
         turn_messages=sum(line.turn == last.turn for line in in_cell),
         cell=last.cell,
         cell_messages=len(in_cell),

@@ -31,6 +31,10 @@ def compose_messages(
     Roles are user, assistant, system, tool; ``content`` is a text. Turns and cells are derived
     from the beginning each time. Raises InvalidInput for another shape, BudgetExceeded as compose.
     """
+    if request and (request.replacing is not None or request.speaker is not None):
+        raise InvalidInput(
+            "Without a stored chat there is nothing to replace and one speaker only."
+        )
     settings = settings or GenerationSettings()
     plan = plan or PLANS["self_hosted"]
     lines = _lines(messages, character, persona, settings, plan)
@@ -39,6 +43,7 @@ def compose_messages(
         speaker=character,
         speaker_id=None,
         members=(character.nickname or character.name,),
+        spoken={},
         persona=persona,
         settings=settings,
         plan=plan,
@@ -70,7 +75,7 @@ def _lines(
             limits=LIMITS,
         )
         tokens = tokenizer.count(text)
-        tail = grow(tail, turn=turn, cell=cell, tokens=tokens)
+        tail = grow(tail, turn=turn, cell=cell, role=role, tokens=tokens)
         lines.append(
             LiveMessage(
                 number=number,

@@ -1,6 +1,5 @@
 """Turning stored texts into sent ones: macros, name prefixes and their tokens."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from talekeeper.compose.request import Material, Request
@@ -66,10 +65,11 @@ class Voice:
 
     def say(self, line: LiveMessage) -> tuple[str, int]:
         """(text, tokens) of a recorded message as it is sent; without overhead."""
-        speaker = line.speaker if line.role == "assistant" else None
+        name = self.material.spoken.get(line.character_id or "", line.speaker)
+        speaker = name if line.role == "assistant" else None
         text = self.expand(line.text, f"message:{line.number}/{line.active}", speaker=speaker)
         if self._prefixed(line) and text:
-            text = f"{line.speaker}: {text}"
+            text = f"{name}: {text}"
         if text is line.text and line.tokenizer == self.tokenizer.name:
             tokens = line.tokens
         else:
@@ -91,8 +91,11 @@ class Voice:
             return True
         if line.role == "user":
             return line.speaker not in (self.material.user_name, "User")
-        return len(self.material.members) > 1 or line.speaker not in self._own_names()
+        if len(self.material.members) > 1:
+            return True
+        return line.character_id not in self.material.spoken and not self._own(line.speaker)
 
-    def _own_names(self) -> Sequence[str]:
+    def _own(self, name: str) -> bool:
+        """Whether a name is the replying character's."""
         card = self.material.speaker
-        return (card.name, card.nickname, *self.material.members)
+        return name in (card.name, card.nickname, *self.material.members)

@@ -16,31 +16,36 @@ __all__ = ["Tail", "grow", "place"]
 class Tail:
     """The open end of a chat: its last turn and its last cell.
 
-    ``turn`` and ``cell`` are the numbers of their first messages. The counts are of messages that
+    ``turn`` and ``cell`` are the numbers of their first messages; ``by_user`` tells that a user's
+    message began the turn. The counts are of messages that
     exist and are not excluded; ``cell_tokens`` are those of their active swipes.
     """
 
     turn: int
     turn_messages: int
+    by_user: bool
     cell: int
     cell_messages: int
     cell_tokens: int
 
 
-def grow(tail: Tail | None, *, turn: int, cell: int, tokens: int, excluded: bool = False) -> Tail:
+def grow(
+    tail: Tail | None, *, turn: int, cell: int, role: Role, tokens: int, excluded: bool = False
+) -> Tail:
     """The tail after one more message, of ``tokens``, placed in ``turn`` and ``cell``.
 
     An excluded message may begin a turn or a cell; it does not count in either.
     """
-    in_turn = tail.turn_messages if tail and turn == tail.turn else 0
-    in_cell = (tail.cell_messages, tail.cell_tokens) if tail and cell == tail.cell else (0, 0)
+    same_turn = tail if tail and turn == tail.turn else None
+    same_cell = tail if tail and cell == tail.cell else None
     one, size = (0, 0) if excluded else (1, tokens)
     return Tail(
         turn=turn,
-        turn_messages=in_turn + one,
+        turn_messages=(same_turn.turn_messages if same_turn else 0) + one,
+        by_user=same_turn.by_user if same_turn else role == "user",
         cell=cell,
-        cell_messages=in_cell[0] + one,
-        cell_tokens=in_cell[1] + size,
+        cell_messages=(same_cell.cell_messages if same_cell else 0) + one,
+        cell_tokens=(same_cell.cell_tokens if same_cell else 0) + size,
     )
 
 
@@ -49,12 +54,13 @@ def place(
 ) -> tuple[int, int]:
     """The (turn, cell) of a new message ``number``; ``live_cap`` is in tokens.
 
-    A user message begins a turn. So does a message after ``limits.turn_messages`` others in one
-    turn, tool results excepted, so that a chat without a user still has cells.
+    A user message begins a turn. Where no user began it, so does a message after
+    ``limits.turn_messages`` others, tool results excepted: a chat without a user still has cells.
     """
     if tail is None:
         return number, number
-    full_turn = tail.turn_messages >= limits.turn_messages and role != "tool"
+    long = tail.turn_messages >= limits.turn_messages
+    full_turn = long and not tail.by_user and role != "tool"
     if role != "user" and not full_turn:
         return tail.turn, tail.cell
     closed = (

@@ -65,7 +65,7 @@ class Limits:
         0.30, "of the live tokens", "a cell with this many tokens closes at the next turn"
     )
     turn_messages: int = _number(
-        50, "messages", "a turn of this many goes on as a new one, so that no turn grows for ever"
+        50, "messages", "a turn that no user began goes on as a new one after this many"
     )
     context_limit: int = _number(
         32_768, "tokens", "context where neither settings nor endpoint tell"

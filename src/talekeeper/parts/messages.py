@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from talekeeper.domain.chat import Message
+from talekeeper.domain.errors import InvalidInput
 from talekeeper.parts.desk import Desk
 from talekeeper.record import messages as units
 from talekeeper.record.messages import NewMessage, NewSwipe
@@ -12,6 +13,8 @@ from talekeeper.store import messages as rows
 __all__ = ["Messages"]
 
 T = TypeVar("T")
+
+_MOST_LISTED = 10_000
 
 
 class Messages:
@@ -34,6 +37,8 @@ class Messages:
         self, chat: str, *, limit: int = 100, after: int | None = None, before: int | None = None
     ) -> Sequence[Message]:
         """Up to ``limit`` messages in order: the first above ``after``, else the last ones."""
+        if not 0 < limit <= _MOST_LISTED:
+            raise InvalidInput(f"List 1 to {_MOST_LISTED} messages at a time.")
         return await self._desk.read(
             rows.listed, self._desk.key(chat), limit=limit, after=after, before=before
         )

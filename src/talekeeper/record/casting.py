@@ -32,6 +32,7 @@ class Casting:
     account: str
     new_id: Callable[[], str]
     main: str | None = None
+    group: bool = True
     members: list[Participant] = field(default_factory=list)
     joined: list[Participant] = field(default_factory=list)
     made: list[Character] = field(default_factory=list)
@@ -40,7 +41,8 @@ class Casting:
         """The id of the character who speaks, None where it is nobody's participant."""
         if message.role != "assistant":
             return None
-        name, key = storable(message.speaker), message.speaker_key
+        name = storable(message.speaker)
+        key = message.speaker_key if self.group else None
         for member in (*self.members, *self.joined):
             if (key is not None and key == member.speaker_key) or (
                 (key is None or member.speaker_key is None) and name == member.name

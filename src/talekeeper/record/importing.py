@@ -177,6 +177,8 @@ class ChatImport:
 
     def _meet(self, header: ImportedHeader) -> None:
         self.header = header
+        if self._casting and self.target is None:
+            self._casting.group = header.group
         if self._casting and header.character_name and not header.group:
             self._casting.main = self._casting.main or storable(header.character_name)
         self._user = storable(header.user_name) if header.user_name else None
@@ -267,7 +269,12 @@ class ChatImport:
             limits=LIMITS,
         )
         self._tail = grow(
-            self._tail, turn=turn, cell=cell, tokens=tokens, excluded=imported.excluded
+            self._tail,
+            turn=turn,
+            cell=cell,
+            role=imported.role,
+            tokens=tokens,
+            excluded=imported.excluded,
         )
         self._number += 1
         return Message(
@@ -387,9 +394,10 @@ class ChatImport:
 
     def report(self, chat: str | None) -> ImportReport:
         """What came in, or would have."""
+        changed = self.relation.kind == "longer" and not self.added
         return self.tally.report(
             file=self.file_name,
-            outcome=self.relation.kind,
+            outcome="updated" if changed else self.relation.kind,
             chat=chat,
             title=self.title,
             added=self.added,

@@ -1,8 +1,9 @@
 """Adding messages and swipes, and everything that can be done to them."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from typing import get_args
 
 from sqlalchemy import Connection
 
@@ -10,12 +11,12 @@ from talekeeper.domain.cell import place
 from talekeeper.domain.chat import Message, Part, Role, Swipe, ToolCall
 from talekeeper.domain.errors import Conflict, InvalidInput, NotFound
 from talekeeper.domain.limits import LIMITS
-from talekeeper.record.texts import checked, checked_name
+from talekeeper.record.texts import check_texts, checked, checked_name
 from talekeeper.store import chats as chat_rows
 from talekeeper.store import lines as line_rows
 from talekeeper.store import messages as rows
 from talekeeper.store.chats import ChatState
-from talekeeper.store.keys import ChatKey
+from talekeeper.store.keys import ChatKey, lookup_key
 from talekeeper.text.tokens import tokenizer_named
 
 __all__ = [
@@ -70,13 +71,13 @@ def add(
     expected_version: int | None = None,
 ) -> Message:
     """Append a message. ``expected_version`` is the chat's. Raises Conflict, InvalidInput."""
+    _check_new(new)
     state = chat_rows.state(connection, key, lock=True)
     if new.external_id is not None:
         number = rows.number_of(connection, key, new.external_id)
         if number is not None:
             return rows.get(connection, key, number)
     _expect(expected_version, state.version, "chat")
-    _check_new(new)
     speaker, character_id = _speaker(connection, state, new)
     number = state.next_number
     swipes = tuple(_swipe(state, index, swipe, new.role) for index, swipe in enumerate(new.swipes))
@@ -106,6 +107,11 @@ def add(
 
 
 def _check_new(new: NewMessage) -> None:
+    if new.role not in get_args(Role):
+        raise InvalidInput(f"There is no role {new.role!r}; there are {', '.join(get_args(Role))}.")
+    for mark in (new.external_id, new.tool_call_id):
+        if mark is not None and (not mark or len(checked(mark)) > LIMITS.title_characters):
+            raise InvalidInput(f"An id holds 1 to {LIMITS.title_characters} characters.")
     if not new.swipes:
         raise InvalidInput("A message needs at least one swipe.")
     if len(new.swipes) > LIMITS.swipes:
@@ -120,6 +126,8 @@ def _swipe(state: ChatState, index: int, new: NewSwipe, role: Role) -> Swipe:
         raise InvalidInput("The text of a message must not be empty.")
     if new.tool_calls and role != "assistant":
         raise InvalidInput("Only a character's message can hold tool calls.")
+    check_texts([new.model, [asdict(call) for call in new.tool_calls]])
+    check_texts([part.url for part in new.parts])
     tokenizer = tokenizer_named(state.settings.tokenizer)
     return Swipe(
         index=index,
@@ -149,12 +157,18 @@ def _character(
     connection: Connection, state: ChatState, wanted: str | None
 ) -> tuple[str, str | None]:
     members = chat_rows.participants_of(connection, state.key)
+    if not members:
+        raise InvalidInput("This chat has no characters; let one join first.")
     if wanted is None:
         if len(members) != 1:
             raise InvalidInput("This chat has several characters: say which one speaks.")
         return members[0].name, members[0].character_id
+    key = lookup_key(wanted)
     for member in members:
-        if wanted in (member.character_id, member.name):
+        if wanted == member.character_id:
+            return member.name, member.character_id
+    for member in members:
+        if lookup_key(member.name) == key:
             return member.name, member.character_id
     names = ", ".join(repr(member.name) for member in members)
     raise NotFound(f"{wanted!r} is not in this chat; its characters are {names}.")
@@ -298,6 +312,7 @@ def rewind(
     _expect(expected_version, state.version, "chat")
     if number < 0:
         raise InvalidInput("Rewind to the number of a message, or to 0 for an empty chat.")
+    number = min(number, state.next_number)
     gone, excluded = rows.counts(connection, key, since=number + 1)
     if gone:
         line_rows.forget_after(connection, key, number)
@@ -356,9 +371,8 @@ def _changed(
 def _groups(connection: Connection, key: ChatKey, numbers: Iterable[int]) -> list[Message]:
     """The messages of those numbers, each with the tool messages it belongs together with."""
     found: dict[int, Message] = {}
-    for number in numbers:
-        message = rows.get(connection, key, number)
-        found[number] = message
+    for message in rows.get_many(connection, key, numbers):
+        found[message.number] = message
         if message.tool_call_id is None and not any(s.tool_calls for s in message.swipes):
             continue
         turn = rows.turn_of(connection, key, message.turn)

@@ -20,6 +20,7 @@ from talekeeper.store import lined_messages as lined_rows
 from talekeeper.store import lines as line_rows
 from talekeeper.store import messages as rows
 from talekeeper.store.keys import ChatKey
+from talekeeper.store.lines import ImportRow
 
 __all__ = ["Digest", "Follower", "Relation", "chained"]
 
@@ -90,6 +91,7 @@ class Follower:
     heard_reply: bool = False
     misaligned: set[str] = field(default_factory=set)
     last: ImportedLine | None = None
+    imports: dict[str, ImportRow] = field(default_factory=dict)
 
     def follow(
         self, connection: Connection, batch: Sequence[tuple[ImportedLine, bytes]]
@@ -121,10 +123,13 @@ class Follower:
         chat = self._preferred(connection)
         if not self._enough(connection, chat):
             return Relation(kind="new")
-        at = self.candidates[chat]
-        if lined_rows.last_of_line(connection, ChatKey(self.account, chat), at) is None:
+        last = lined_rows.last_of_line(
+            connection, ChatKey(self.account, chat), self.candidates[chat]
+        )
+        if last is None:
             return Relation(kind="new")
-        if self._more_swipes(connection, chat):
+        newer = self._same_file(connection, chat) or self._more_swipes(connection, chat)
+        if last.is_last and newer:
             return self._relation(connection, "longer", chat)
         return self._relation(connection, "present", chat)
 
@@ -212,21 +217,25 @@ class Follower:
 
     def _same_file(self, connection: Connection, chat: str) -> bool:
         """Whether SillyTavern's own mark says that both are one chat."""
-        if self.header is None or self.header.integrity is None:
-            return False
-        found = line_rows.import_of(connection, ChatKey(self.account, chat))
-        return found is not None and found.integrity == self.header.integrity
+        mark = self.header.integrity if self.header else None
+        found = self._import_of(connection, chat)
+        return mark is not None and found is not None and found.integrity == mark
 
     def _is_parent(self, connection: Connection, chat: str) -> bool:
         """Whether the file names this chat as the one it branched from."""
-        if self.header is None or self.header.main_chat is None:
-            return False
-        found = line_rows.import_of(connection, ChatKey(self.account, chat))
-        return found is not None and PurePath(found.file_name).stem == self.header.main_chat
+        name = self.header.main_chat if self.header else None
+        found = self._import_of(connection, chat)
+        return name is not None and found is not None and PurePath(found.file_name).stem == name
 
     def _marked(self, connection: Connection, chat: str) -> bool:
         """Whether both carry a mark, so that different marks mean different chats."""
         if self.header is None or self.header.integrity is None:
             return False
-        found = line_rows.import_of(connection, ChatKey(self.account, chat))
+        found = self._import_of(connection, chat)
         return found is not None and found.integrity is not None
+
+    def _import_of(self, connection: Connection, chat: str) -> ImportRow | None:
+        """Where a candidate came from; read for all candidates at once, since there may be many."""
+        if chat not in self.imports:
+            self.imports |= line_rows.imports_of(connection, self.account, list(self.candidates))
+        return self.imports.get(chat)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select, update
 
@@ -17,6 +18,7 @@ __all__ = [
     "forget_after",
     "forget_text",
     "import_of",
+    "imports_of",
     "insert_lines",
     "last",
     "move",
@@ -75,17 +77,30 @@ def replace_import(connection: Connection, key: ChatKey, row: ImportRow) -> None
 
 def import_of(connection: Connection, key: ChatKey) -> ImportRow | None:
     """The file a chat came from, None for a chat that was never imported."""
-    row = connection.execute(
-        select(
-            imports.c.format,
-            imports.c.file_name,
-            imports.c.digest,
-            imports.c.integrity,
-            imports.c.final_newline,
-            imports.c.imported_at,
-        ).where(imports.c.account_id == key.account, imports.c.chat_id == key.chat)
-    ).one_or_none()
-    return ImportRow(**row._mapping) if row else None
+    return imports_of(connection, key.account, [key.chat]).get(key.chat)
+
+
+def imports_of(
+    connection: Connection, account: str, chat_ids: Sequence[str]
+) -> dict[str, ImportRow]:
+    """The files that chats came from, by chat."""
+    wanted, found = iter(chat_ids), dict[str, ImportRow]()
+    while batch := list(islice(wanted, 500)):
+        for row in connection.execute(
+            select(
+                imports.c.chat_id,
+                imports.c.format,
+                imports.c.file_name,
+                imports.c.digest,
+                imports.c.integrity,
+                imports.c.final_newline,
+                imports.c.imported_at,
+            ).where(imports.c.account_id == account, imports.c.chat_id.in_(batch))
+        ):
+            values = dict(row._mapping)
+            chat = values.pop("chat_id")
+            found[chat] = ImportRow(**values)
+    return found
 
 
 def insert_lines(connection: Connection, key: ChatKey, batch: Sequence[LineRow]) -> None:

@@ -1,12 +1,14 @@
 """Messages and their swipes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
     Integer,
+    Row,
     Select,
     Table,
     and_,
@@ -43,12 +45,15 @@ __all__ = [
     "excluded",
     "first",
     "get",
+    "get_many",
     "in_chat",
+    "in_range",
     "insert_many",
     "insert_message",
     "insert_swipe",
     "listed",
     "live",
+    "live_since",
     "move",
     "number_of",
     "recast",
@@ -121,8 +126,7 @@ class ExcludedRow(NamedTuple):
     tokens: int
 
 
-_LIVE = _newest(
-    false(),
+_LIVE_COLUMNS = (
     messages.c.number,
     messages.c.role,
     messages.c.speaker,
@@ -137,12 +141,34 @@ _LIVE = _newest(
     swipes.c.tool_calls,
     swipes.c.parts,
 )
+_LIVE = _newest(false(), *_LIVE_COLUMNS)
+_LIVE_SINCE = (
+    select(*_LIVE_COLUMNS)
+    .join_from(messages, swipes, _ACTIVE)
+    .where(
+        _OF_CHAT,
+        messages.c.excluded == false(),
+        messages.c.number >= bindparam("since"),
+        messages.c.number < bindparam("before"),
+    )
+    .order_by(messages.c.number)
+)
 _FIRST = select(func.min(messages.c.number)).where(
     _OF_CHAT, messages.c.excluded == bindparam("excluded")
 )
 _EXCLUDED = _newest(true(), messages.c.number, messages.c.active, swipes.c.tokens)
+_BEGINNING = messages.alias("beginning")
 _NEWEST = (
-    select(messages.c.turn, messages.c.cell)
+    select(messages.c.turn, messages.c.cell, _BEGINNING.c.role.label("began"))
+    .outerjoin_from(
+        messages,
+        _BEGINNING,
+        and_(
+            _BEGINNING.c.account_id == messages.c.account_id,
+            _BEGINNING.c.chat_id == messages.c.chat_id,
+            _BEGINNING.c.number == messages.c.turn,
+        ),
+    )
     .where(_OF_CHAT)
     .order_by(messages.c.number.desc())
     .limit(1)
@@ -164,10 +190,19 @@ def live(
     """The newest ``limit`` messages that are not excluded, oldest first; only below ``before``."""
     bound = _bound(key, limit=limit, before=_NO_END if before is None else before)
     rows = connection.execute(_LIVE, bound)
-    return [
-        LiveMessage._make((*row[:11], calls_from_json(row[11]), parts_from_json(row[12])))
-        for row in rows
-    ]
+    return [_live_message(row) for row in rows]
+
+
+def live_since(
+    connection: Connection, key: ChatKey, *, number: int, before: int
+) -> list[LiveMessage]:
+    """The messages from ``number`` up to, not including, ``before`` that are not excluded."""
+    rows = connection.execute(_LIVE_SINCE, _bound(key, since=number, before=before))
+    return [_live_message(row) for row in rows]
+
+
+def _live_message(row: Row[*tuple[Any, ...]]) -> LiveMessage:
+    return LiveMessage._make((*row[:11], calls_from_json(row[11]), parts_from_json(row[12])))
 
 
 def first(connection: Connection, key: ChatKey, *, excluded: bool) -> int | None:
@@ -202,6 +237,7 @@ def tail(connection: Connection, key: ChatKey) -> Tail | None:
     return Tail(
         turn=last.turn,
         turn_messages=row[0],
+        by_user=last.began == "user",
         cell=last.cell,
         cell_messages=row[1],
         cell_tokens=int(row[2]),
@@ -219,14 +255,37 @@ def number_of(connection: Connection, key: ChatKey, external_id: str) -> int | N
 
 def get(connection: Connection, key: ChatKey, number: int) -> Message:
     """One message with all its swipes. Raises NotFound."""
+    in_range(number)
     found = select_messages(connection, key, messages.c.number == number)
     if not found:
         raise NotFound(f"There is no message {number} in this chat.")
     return found[0]
 
 
+def get_many(connection: Connection, key: ChatKey, numbers: Iterable[int]) -> Iterator[Message]:
+    """Messages with all their swipes, read some hundreds at a time. Raises NotFound."""
+    wanted = iter(sorted(set(numbers)))
+    while batch := list(islice(wanted, 500)):
+        for number in batch:
+            in_range(number)
+        found = {
+            m.number: m for m in select_messages(connection, key, messages.c.number.in_(batch))
+        }
+        for number in batch:
+            if number not in found:
+                raise NotFound(f"There is no message {number} in this chat.")
+            yield found[number]
+
+
+def in_range(number: int) -> None:
+    """Raise NotFound for a number that no message can have, so that no database need be asked."""
+    if not 0 < number <= _NO_END:
+        raise NotFound(f"There is no message {number} in this chat.")
+
+
 def voice_of(connection: Connection, key: ChatKey, number: int) -> tuple[Role, str, str | None]:
     """(role, speaker, character id) of a message. Raises NotFound."""
+    in_range(number)
     row = connection.execute(
         select(messages.c.role, messages.c.speaker, messages.c.character_id).where(
             in_chat(messages, key), messages.c.number == number
@@ -291,10 +350,15 @@ def select_messages(
     ).all()
     if not rows:
         return []
+    numbers = [row.number for row in rows]
+    dense = numbers[-1] - numbers[0] < 4 * len(numbers)
+    of_these = (
+        swipes.c.number.between(numbers[0], numbers[-1]) if dense else swipes.c.number.in_(numbers)
+    )
     alternatives: dict[int, list[Swipe]] = {}
     for row in connection.execute(
         select(*(column for column in swipes.c if column.name not in _HIDDEN))
-        .where(in_chat(swipes, key), swipes.c.number.between(rows[0].number, rows[-1].number))
+        .where(in_chat(swipes, key), of_these)
         .order_by(swipes.c.number, swipes.c.swipe)
     ):
         alternatives.setdefault(row.number, []).append(swipe_from_row(row))
@@ -344,11 +408,14 @@ def replace_swipe(connection: Connection, key: ChatKey, number: int, swipe: Swip
 
 def change(connection: Connection, key: ChatKey, numbers: Iterable[int], **values: Any) -> int:
     """Set columns of messages and count one change on each; tell how many there were."""
-    return connection.execute(
-        update(messages)
-        .where(in_chat(messages, key), messages.c.number.in_(list(numbers)))
-        .values(version=messages.c.version + 1, **values)
-    ).rowcount
+    wanted, changed = iter(numbers), 0
+    while batch := list(islice(wanted, 500)):
+        changed += connection.execute(
+            update(messages)
+            .where(in_chat(messages, key), messages.c.number.in_(batch))
+            .values(version=messages.c.version + 1, **values)
+        ).rowcount
+    return changed
 
 
 def remove(connection: Connection, key: ChatKey, numbers: Sequence[int]) -> None:

@@ -1,13 +1,14 @@
 """PostgreSQL through asyncpg (extra ``postgres``): many processes, many servers."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from importlib.util import find_spec
 from typing import TypeVar
 
 from sqlalchemy import Connection
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from talekeeper.domain.errors import Conflict, StoreBusy, StoreError
 from talekeeper.store.database import CLASH
@@ -16,33 +17,53 @@ __all__ = ["PostgresDatabase"]
 
 T = TypeVar("T")
 
+_NEEDS_EXTRA = "PostgreSQL needs the extra: pip install 'talekeeper[postgres]'."
+
 
 class PostgresDatabase:
     """Units run on an asyncpg connection. Reads see one snapshot; writes lock what they change."""
 
     def __init__(self, url: URL) -> None:
+        if not all(find_spec(name) for name in ("asyncpg", "greenlet")):
+            raise StoreError(_NEEDS_EXTRA)
+        if "sslmode" in url.query:
+            # The name that other drivers use for what asyncpg calls ssl.
+            mode = url.query["sslmode"]
+            url = url.difference_update_query(["sslmode"]).update_query_dict({"ssl": mode})
         self.location = url.render_as_string(hide_password=True)
         try:
             self._engine: AsyncEngine = create_async_engine(
                 url.set(drivername="postgresql+asyncpg"), pool_pre_ping=True
             )
-        except ModuleNotFoundError as error:
-            raise StoreError(
-                "PostgreSQL needs the extra: pip install 'talekeeper[postgres]'."
-            ) from error
+        except ImportError as error:
+            raise StoreError(_NEEDS_EXTRA) from error
         self._readers = self._engine.execution_options(
             isolation_level="REPEATABLE READ", postgresql_readonly=True
         )
 
     async def read(self, unit: Callable[[Connection], T]) -> T:
         with _errors(self.location):
-            async with self._readers.connect() as connection:
+            async with self._connected(self._readers) as connection:
                 return await connection.run_sync(unit)
 
     async def write(self, unit: Callable[[Connection], T]) -> T:
         with _errors(self.location):
-            async with self._engine.begin() as connection:
+            async with self._connected(self._engine) as connection, connection.begin():
                 return await connection.run_sync(unit)
+
+    @asynccontextmanager
+    async def _connected(self, engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
+        """A connection; only failing to get one means that the server is not there."""
+        try:
+            connection = await engine.connect()
+        except OSError as error:
+            raise StoreError(
+                f"{self.location} cannot be reached: {error}. Is the server up?"
+            ) from error
+        try:
+            yield connection
+        finally:
+            await connection.close()
 
     async def close(self) -> None:
         await self._engine.dispose()
@@ -53,8 +74,6 @@ def _errors(location: str) -> Iterator[None]:
     """Turn what PostgreSQL and the network report into errors that say what to do."""
     try:
         yield
-    except OSError as error:
-        raise StoreError(f"{location} cannot be reached: {error}. Is the server up?") from error
     except IntegrityError as error:
         raise Conflict(CLASH) from error
     except (OperationalError, InterfaceError) as error:

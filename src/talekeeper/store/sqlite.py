@@ -1,14 +1,15 @@
 """SQLite: one file, WAL, safe with several processes; or a database in memory."""
 
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DatabaseError, IntegrityError
 from sqlalchemy.pool import QueuePool, StaticPool
 
@@ -18,6 +19,9 @@ from talekeeper.store.database import CLASH
 __all__ = ["SqliteDatabase", "backup"]
 
 T = TypeVar("T")
+
+_PRAGMAS = ("page_size=8192", "foreign_keys=ON", "journal_mode=WAL", "synchronous=FULL")
+"""The page size tells only where the file is made: messages rarely fit into SQLite's own 4096."""
 
 _BUSY_SECONDS = 20
 
@@ -34,13 +38,12 @@ class SqliteDatabase:
         self.location = str(path) if path else "memory"
         self._engine = _engine(path, busy_seconds)
         self._writing = anyio.Lock()
-        self._reading = self._writing if path is None else None
+        # One connection holds a database in memory. A thread lock, since a cancelled caller goes on
+        # while its unit still runs.
+        self._alone = threading.Lock() if path is None else nullcontext()
 
     async def read(self, unit: Callable[[Connection], T]) -> T:
-        if self._reading is None:
-            return await anyio.to_thread.run_sync(self.run, unit, False)
-        async with self._reading:
-            return await anyio.to_thread.run_sync(self.run, unit, False)
+        return await anyio.to_thread.run_sync(self.run, unit, False)
 
     async def write(self, unit: Callable[[Connection], T]) -> T:
         async with self._writing:
@@ -51,7 +54,7 @@ class SqliteDatabase:
 
     def run(self, unit: Callable[[Connection], T], write: bool) -> T:
         """Run ``unit`` here and now, in the caller's thread."""
-        with _errors(self.location), self._engine.connect() as connection:
+        with self._alone, _errors(self.location), self._engine.connect() as connection:
             connection.execution_options(talekeeper_write=write)
             with connection.begin() as transaction:
                 result = unit(connection)
@@ -62,7 +65,7 @@ class SqliteDatabase:
 
 def _engine(path: Path | None, busy_seconds: float) -> Engine:
     engine = create_engine(
-        f"sqlite:///{path}" if path else "sqlite://",
+        URL.create("sqlite", database=str(path.absolute()) if path else None),
         poolclass=QueuePool if path else StaticPool,
         connect_args={"check_same_thread": False, "timeout": busy_seconds},
         query_cache_size=1000,
@@ -72,7 +75,7 @@ def _engine(path: Path | None, busy_seconds: float) -> Engine:
     def _connect(connection: sqlite3.Connection, _record: Any) -> None:
         # Transactions are begun by the listener below, never by the driver on its own.
         connection.isolation_level = None
-        for pragma in ("foreign_keys=ON", "journal_mode=WAL", "synchronous=FULL"):
+        for pragma in _PRAGMAS:
             connection.execute(f"PRAGMA {pragma}")
 
     @event.listens_for(engine, "begin")

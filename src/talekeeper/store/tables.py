@@ -13,7 +13,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
-    UniqueConstraint,
+    text,
 )
 
 from talekeeper.store.types import Blob, Id, Json, UtcDateTime
@@ -46,6 +46,13 @@ def _of(parent: str, *columns: str) -> ForeignKeyConstraint:
     """A composite key into ``parent`` whose rows vanish with it."""
     referred = [f"{parent}.account_id", f"{parent}.id"]
     return ForeignKeyConstraint(["account_id", *columns], referred, ondelete="CASCADE")
+
+
+def _where_known(column: str, *, unique: bool = False) -> Index:
+    """An index on a column of a chat that is NULL in most rows: it holds the others only."""
+    known = text(f"{column} IS NOT NULL")
+    keys = ("account_id", "chat_id", column)
+    return Index(None, *keys, unique=unique, sqlite_where=known, postgresql_where=known)
 
 
 accounts = Table(
@@ -163,9 +170,9 @@ messages = Table(
     Column("line", Integer),
     Column("line_version", Integer),
     _of("chats", "chat_id"),
-    UniqueConstraint("account_id", "chat_id", "external_id"),
     Index(None, "account_id", "chat_id", "excluded", "number"),
-    Index(None, "account_id", "chat_id", "line"),
+    _where_known("line"),
+    _where_known("external_id", unique=True),
     sqlite_with_rowid=False,
 )
 """``line`` is the line of the imported file; the message is untouched while ``version`` equals

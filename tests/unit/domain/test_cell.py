@@ -18,7 +18,7 @@ def placed(
     tail: Tail | None = None
     for number, (role, tokens) in enumerate(messages, 1):
         turn, cell = place(tail, number=number, role=role, live_cap=live_cap, limits=limits)
-        tail = grow(tail, turn=turn, cell=cell, tokens=tokens)
+        tail = grow(tail, turn=turn, cell=cell, role=role, tokens=tokens)
         found.append((turn, cell))
     return found
 
@@ -54,10 +54,15 @@ def test_a_chat_without_a_user_still_has_cells() -> None:
 
 
 def test_a_tool_result_never_begins_a_turn() -> None:
-    spoken: list[tuple[Role, int]] = [("assistant", 5)] * 49
-    talk: list[tuple[Role, int]] = [("user", 5), *spoken, ("tool", 5)]
+    spoken: list[tuple[Role, int]] = [("assistant", 5)] * 50
+    talk: list[tuple[Role, int]] = [*spoken, ("tool", 5)]
     next_one: tuple[Role, int] = ("assistant", 5)
     assert placed([*talk, next_one])[-2:] == [(1, 1), (52, 52)]
+
+
+def test_a_turn_that_a_user_began_goes_on_however_long() -> None:
+    spoken: list[tuple[Role, int]] = [("assistant", 5), ("tool", 5)] * 60
+    assert {turn for turn, _ in placed([("user", 5), *spoken])} == {1}
 
 
 @given(st.lists(st.tuples(st.sampled_from(ROLES), st.integers(0, 4000)), max_size=200))

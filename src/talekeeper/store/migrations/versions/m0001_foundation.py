@@ -177,12 +177,6 @@ def upgrade() -> None:
             ondelete="CASCADE",
         ),
         sa.PrimaryKeyConstraint("account_id", "chat_id", "number", name=op.f("pk_messages")),
-        sa.UniqueConstraint(
-            "account_id",
-            "chat_id",
-            "external_id",
-            name=op.f("uq_messages_account_id_chat_id_external_id"),
-        ),
         sqlite_with_rowid=False,
     )
     op.create_index(
@@ -196,6 +190,16 @@ def upgrade() -> None:
         "messages",
         ["account_id", "chat_id", "line"],
         unique=False,
+        sqlite_where=sa.text("line IS NOT NULL"),
+        postgresql_where=sa.text("line IS NOT NULL"),
+    )
+    op.create_index(
+        op.f("ix_messages_account_id_chat_id_external_id"),
+        "messages",
+        ["account_id", "chat_id", "external_id"],
+        unique=True,
+        sqlite_where=sa.text("external_id IS NOT NULL"),
+        postgresql_where=sa.text("external_id IS NOT NULL"),
     )
     op.create_table(
         "participants",
