@@ -35,6 +35,35 @@ ChatName = Annotated[
     str, typer.Argument(metavar="CHAT", help="An id, a title, or the beginning of one.")
 ]
 
+InputOption = Annotated[
+    str | None,
+    typer.Option("-i", "--input", metavar="TEXT", help="What you are about to say."),
+]
+ContextLimitOption = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Context limit in tokens.")
+]
+ReserveOption = Annotated[
+    int | None, typer.Option(min=0, metavar="N", help="Tokens kept free for the reply.")
+]
+StrategyOption = Annotated[
+    str | None, typer.Option(metavar="S", help=f"What gives way: {', '.join(STRATEGIES)}.")
+]
+LiveCapOption = Annotated[
+    bool | None,
+    typer.Option("--live-cap/--no-live-cap", help="Whether the live window is capped."),
+]
+TokenizerOption = Annotated[
+    str | None,
+    typer.Option(metavar="T", help="o200k_base, cl100k_base or approximate."),
+]
+SpeakerOption = Annotated[
+    str | None, typer.Option(metavar="NAME-OR-ID", help="Who replies, in a group.")
+]
+ReplacingOption = Annotated[
+    int | None, typer.Option(metavar="NUMBER", help="As if this reply were regenerated.")
+]
+ModeOption = Annotated[str, typer.Option(help="reply, continue or impersonate.")]
+
 
 def _show_version(wanted: bool) -> None:
     if wanted:
@@ -154,34 +183,15 @@ def show(
 def preview(
     context: typer.Context,
     chat: ChatName,
-    input_: Annotated[
-        str | None,
-        typer.Option("-i", "--input", metavar="TEXT", help="What you are about to say."),
-    ] = None,
-    context_limit: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Context limit in tokens.")
-    ] = None,
-    reserve: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Tokens kept free for the reply.")
-    ] = None,
-    strategy: Annotated[
-        str | None, typer.Option(metavar="S", help=f"What gives way: {', '.join(STRATEGIES)}.")
-    ] = None,
-    live_cap: Annotated[
-        bool | None,
-        typer.Option("--live-cap/--no-live-cap", help="Whether the live window is capped."),
-    ] = None,
-    tokenizer: Annotated[
-        str | None,
-        typer.Option(metavar="T", help="o200k_base, cl100k_base or approximate."),
-    ] = None,
-    speaker: Annotated[
-        str | None, typer.Option(metavar="NAME-OR-ID", help="Who replies, in a group.")
-    ] = None,
-    replacing: Annotated[
-        int | None, typer.Option(metavar="NUMBER", help="As if this reply were regenerated.")
-    ] = None,
-    mode: Annotated[str, typer.Option(help="reply, continue or impersonate.")] = "reply",
+    input_: InputOption = None,
+    context_limit: ContextLimitOption = None,
+    reserve: ReserveOption = None,
+    strategy: StrategyOption = None,
+    live_cap: LiveCapOption = None,
+    tokenizer: TokenizerOption = None,
+    speaker: SpeakerOption = None,
+    replacing: ReplacingOption = None,
+    mode: ModeOption = "reply",
     as_json: AsJson = False,
 ) -> None:
     """Show what the model would see now, and what stays out and why. Records nothing."""

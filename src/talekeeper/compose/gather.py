@@ -13,6 +13,7 @@ from talekeeper.domain.errors import InvalidInput, NotFound
 from talekeeper.domain.limits import LIMITS
 from talekeeper.domain.settings import GenerationSettings
 from talekeeper.store import chats as chat_rows
+from talekeeper.store import live as live_rows
 from talekeeper.store import messages as rows
 from talekeeper.store.chats import ChatState, Participant
 from talekeeper.store.keys import ChatKey, lookup_key
@@ -77,15 +78,17 @@ def _lines(
 ) -> list[LiveMessage]:
     """The newest messages: one more than the live window can hold, or all that the budget could."""
     if settings.live_cap:
-        newest = rows.live(connection, key, limit=LIMITS.live_messages + 1, before=before)
+        newest = live_rows.live(connection, key, limit=LIMITS.live_messages + 1, before=before)
         if not newest or newest[0].turn != newest[-1].turn or newest[0].number == newest[0].turn:
             return newest
         # A turn longer than the window: all of it, for the window is never less than this turn.
         turn, first = newest[0].turn, newest[0].number
-        return [*rows.live_since(connection, key, number=turn, before=first), *newest]
+        return [*live_rows.live_since(connection, key, number=turn, before=first), *newest]
     budget, page, found = settings.budget, 256, list[LiveMessage]()
     while sum(line.tokens for line in found) < budget:
-        older = rows.live(connection, key, limit=page, before=found[0].number if found else before)
+        older = live_rows.live(
+            connection, key, limit=page, before=found[0].number if found else before
+        )
         if not older:
             break
         found, page = [*older, *found], page * 2
@@ -140,7 +143,7 @@ def _tail(
 ) -> Tail | None:
     """Where an input would go; read anew only where excluded messages could make a difference."""
     if request.input is not None and state.excluded:
-        return rows.tail(connection, state.key)
+        return live_rows.tail(connection, state.key)
     return tail_of(lines)
 
 
@@ -163,7 +166,7 @@ def _older(
     count = total - excluded - len(lines)
     if count <= 0 or not lines:
         return None
-    first = rows.first(connection, state.key, excluded=False)
+    first = live_rows.first(connection, state.key, excluded=False)
     return LeftOut(count=count, first=first or 1, last=lines[0].number - 1)
 
 
@@ -173,9 +176,9 @@ def _excluded(
     """The newest excluded messages one by one, and the older ones together."""
     if not state.excluded:
         return [], None
-    found = rows.excluded(connection, state.key, limit=_EXCLUDED_SHOWN + 1, before=replacing)
+    found = live_rows.excluded(connection, state.key, limit=_EXCLUDED_SHOWN + 1, before=replacing)
     shown = [(row.number, row.active, row.tokens) for row in found[-_EXCLUDED_SHOWN:]]
     if len(found) <= _EXCLUDED_SHOWN:
         return shown, None
-    first = rows.first(connection, state.key, excluded=True) or 1
+    first = live_rows.first(connection, state.key, excluded=True) or 1
     return shown, LeftOut(count=before[1] - len(shown), first=first, last=found[0].number)

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from talekeeper.domain.cell import Tail, grow, place
-from talekeeper.domain.chat import Message, Swipe
+from talekeeper.domain.chat import Message
 from talekeeper.domain.errors import Conflict, NotFound
 from talekeeper.domain.limits import LIMITS
 from talekeeper.domain.settings import AuthorsNote
@@ -24,9 +24,9 @@ from talekeeper.formats.imported import (
     ImportedMessage,
     SkippedLine,
 )
-from talekeeper.formats.st_line import read_line
 from talekeeper.record import forks, people
 from talekeeper.record.casting import Casting
+from talekeeper.record.imported_lines import line_row, note_in, swipes_of, user_in
 from talekeeper.record.relation import Digest, Relation
 from talekeeper.record.report import ImportReport, Tally
 from talekeeper.record.texts import storable
@@ -34,6 +34,7 @@ from talekeeper.store import accounts as account_rows
 from talekeeper.store import chats as chat_rows
 from talekeeper.store import lined_messages as lined_rows
 from talekeeper.store import lines as line_rows
+from talekeeper.store import live as live_rows
 from talekeeper.store import messages as rows
 from talekeeper.store.chats import ChatState
 from talekeeper.store.keys import ChatKey
@@ -83,6 +84,11 @@ class ChatImport:
         """The file's name without its ending."""
         return storable(PurePath(self.file_name).stem)[: LIMITS.title_characters] or "Imported chat"
 
+    @property
+    def _counter(self) -> Tokenizer:
+        assert self._tokenizer is not None
+        return self._tokenizer
+
     def begin(self, connection: Connection, *, now: datetime) -> None:
         """Sweep dead imports and make the invisible chat."""
         idle = timedelta(minutes=LIMITS.import_idle_minutes)
@@ -120,12 +126,12 @@ class ChatImport:
         self._live_cap = settings.live_cap_tokens(state.plan)
         if base is None:
             return
-        self._tail = rows.tail(connection, base)
+        self._tail = live_rows.tail(connection, base)
         self._number = state.next_number
         self._casting.members = chat_rows.participants_of(connection, base)
         self._casting.main = self._casting.members[0].name if self._casting.members else None
         self._last_line = line_rows.last(connection, base)
-        self._old_note = _note_in(line_rows.page(connection, base, after=-1, limit=3))
+        self._old_note = note_in(line_rows.page(connection, base, after=-1, limit=3))
 
     def write(self, connection: Connection, batch: Sequence[Chained], *, now: datetime) -> None:
         """Write the next items of the file in one transaction."""
@@ -138,7 +144,7 @@ class ChatImport:
         for item, chain in fresh:
             line = self._line_number(item)
             if item.raw:
-                kept.append(_line_row(line, item, chain))
+                kept.append(line_row(line, item, chain))
             if isinstance(item, ImportedLine):
                 for imported in item.messages:
                     message = self._message(connection, imported)
@@ -170,7 +176,7 @@ class ChatImport:
                 self._ends_with_newline = item.raw.endswith(b"\n")
             if isinstance(item, ImportedLine):
                 self._heard += 1
-                self._user = self._user or _user_in(item)
+                self._user = self._user or user_in(item)
             old = self.target is not None and self._heard <= self.relation.shared
             (shared if old else fresh).append((item, chain))
         return shared, fresh
@@ -213,7 +219,7 @@ class ChatImport:
                 for old, imported in zip(messages, item.messages, strict=True):
                     self._replace(connection, old.message, imported, line)
             line_rows.remove(connection, self.key, line)
-            line_rows.insert_lines(connection, self.key, [_line_row(line, item, chain)])
+            line_rows.insert_lines(connection, self.key, [line_row(line, item, chain)])
 
     def _reline(
         self, connection: Connection, shared: Sequence[Chained], unlined: Iterator[Sequence[int]]
@@ -222,7 +228,7 @@ class ChatImport:
         kept: list[LineRow] = []
         for item, chain in shared:
             if item.raw:
-                kept.append(_line_row(item.line, item, chain))
+                kept.append(line_row(item.line, item, chain))
             if not isinstance(item, ImportedLine):
                 continue
             numbers = next(unlined)
@@ -245,7 +251,7 @@ class ChatImport:
             turn=old.turn,
             cell=old.cell,
             version=old.version + 1,
-            swipes=self._swipes(imported),
+            swipes=swipes_of(imported, self._counter),
             excluded=imported.excluded,
             forget=old.forget,
             external_id=old.external_id,
@@ -259,7 +265,7 @@ class ChatImport:
 
     def _message(self, connection: Connection, imported: ImportedMessage) -> Message:
         assert self._casting is not None
-        swipes = self._swipes(imported)
+        swipes = swipes_of(imported, self._counter)
         number, tokens = self._number, swipes[imported.active].tokens
         turn, cell = place(
             self._tail,
@@ -289,23 +295,6 @@ class ChatImport:
             swipes=swipes,
             excluded=imported.excluded,
             tool_call_id=imported.tool_call_id,
-        )
-
-    def _swipes(self, imported: ImportedMessage) -> tuple[Swipe, ...]:
-        assert self._tokenizer is not None
-        return tuple(
-            Swipe(
-                index=index,
-                text=(text := storable(swipe.text)),
-                tokens=self._tokenizer.count(text),
-                tokenizer=self._tokenizer.name,
-                sent_at=swipe.sent_at,
-                model=swipe.model,
-                reasoning=storable(swipe.reasoning) if swipe.reasoning else None,
-                tool_calls=imported.tool_calls if index == imported.active else (),
-                parts=imported.parts if index == imported.active else (),
-            )
-            for index, swipe in enumerate(imported.swipes)
         )
 
     def finish(self, connection: Connection, *, now: datetime) -> ImportReport:
@@ -406,23 +395,3 @@ class ChatImport:
     def abandon(self, connection: Connection) -> None:
         """Take the invisible chat away again."""
         chat_rows.remove(connection, self.key)
-
-
-def _note_in(head: Iterable[LineRow]) -> AuthorsNote | None:
-    """The author's note in the header among a file's first lines."""
-    for row in head:
-        item = read_line(row.raw, line=row.line) if row.chain is None and row.raw else None
-        if isinstance(item, ImportedHeader):
-            return item.authors_note
-    return None
-
-
-def _line_row(
-    line: int, item: ImportedHeader | ImportedLine | SkippedLine, chain: bytes | None
-) -> LineRow:
-    held = len(item.messages) if isinstance(item, ImportedLine) else 0
-    return LineRow(line, chain, item.raw, held)
-
-
-def _user_in(line: ImportedLine) -> str | None:
-    return next((storable(m.speaker) for m in line.messages if m.role == "user"), None)

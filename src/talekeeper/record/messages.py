@@ -14,6 +14,7 @@ from talekeeper.domain.limits import LIMITS
 from talekeeper.record.texts import check_texts, checked, checked_name
 from talekeeper.store import chats as chat_rows
 from talekeeper.store import lines as line_rows
+from talekeeper.store import live as live_rows
 from talekeeper.store import messages as rows
 from talekeeper.store.chats import ChatState
 from talekeeper.store.keys import ChatKey, lookup_key
@@ -82,7 +83,7 @@ def add(
     number = state.next_number
     swipes = tuple(_swipe(state, index, swipe, new.role) for index, swipe in enumerate(new.swipes))
     turn, cell = place(
-        rows.tail(connection, key),
+        live_rows.tail(connection, key),
         number=number,
         role=new.role,
         live_cap=state.settings.live_cap_tokens(state.plan),

@@ -135,10 +135,6 @@ def _state_query(*, lock: bool, importing: bool) -> Select[*tuple[Any, ...]]:
     return statement.with_for_update(of=chats) if lock else statement
 
 
-def _bound(key: ChatKey) -> dict[str, Any]:
-    return {"account": key.account, "chat": key.chat}
-
-
 def state(
     connection: Connection, key: ChatKey, *, lock: bool = False, importing: bool = False
 ) -> ChatState:
@@ -149,13 +145,10 @@ def state(
     if not is_id(key.chat):
         raise NotFound(f"There is no chat {key.chat!r}.")
     statement = _state_query(lock=lock, importing=importing)
-    row = connection.execute(statement, _bound(key)).one_or_none()
+    row = connection.execute(statement, key._asdict()).one_or_none()
     if row is None:
         raise NotFound(f"There is no chat {key.chat!r}.")
-    return _state(key, dict(row._mapping))
-
-
-def _state(key: ChatKey, values: dict[str, Any]) -> ChatState:
+    values = dict(row._mapping)
     persona_id = values.pop("persona_id")
     name, description = values.pop("persona_name"), values.pop("persona_description")
     persona = Persona(id=persona_id, name=name, description=description) if persona_id else None
@@ -255,13 +248,13 @@ _CAST = _PARTICIPANTS.add_columns(characters.c.card, characters.c.version).outer
 
 def participants_of(connection: Connection, key: ChatKey) -> list[Participant]:
     """The characters of a chat in order."""
-    rows = connection.execute(_PARTICIPANTS, _bound(key))
+    rows = connection.execute(_PARTICIPANTS, key._asdict())
     return [Participant(**row._mapping) for row in rows]
 
 
 def cast(connection: Connection, key: ChatKey) -> list[tuple[Participant, Character | None]]:
     """The participants in order, each with its character (None where that was deleted)."""
-    rows = connection.execute(_CAST, _bound(key))
+    rows = connection.execute(_CAST, key._asdict())
     return [
         (
             Participant(

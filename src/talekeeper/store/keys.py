@@ -4,7 +4,10 @@ import unicodedata
 from typing import NamedTuple
 from uuid import UUID
 
-__all__ = ["ChatKey", "is_id", "lookup_key"]
+__all__ = ["LAST_NUMBER", "ChatKey", "is_id", "lookup_key"]
+
+LAST_NUMBER = 2**31 - 1
+"""The highest number that a message can have: the databases keep it as an integer of 32 bits."""
 
 
 class ChatKey(NamedTuple):

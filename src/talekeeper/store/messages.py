@@ -2,48 +2,36 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Integer,
-    Row,
-    Select,
     Table,
     and_,
-    bindparam,
     delete,
-    false,
     func,
     insert,
     select,
-    true,
     update,
 )
 
-from talekeeper.domain.cell import Tail
-from talekeeper.domain.chat import LiveMessage, Message, Role, Swipe
+from talekeeper.domain.chat import Message, Role, Swipe
 from talekeeper.domain.errors import NotFound
 from talekeeper.store import chats as chat_rows
 from talekeeper.store.copying import copied
-from talekeeper.store.keys import ChatKey
+from talekeeper.store.keys import LAST_NUMBER, ChatKey
 from talekeeper.store.message_rows import (
-    calls_from_json,
     message_row,
-    parts_from_json,
     swipe_from_row,
     swipe_row,
 )
 from talekeeper.store.tables import messages, swipes
 
 __all__ = [
-    "ExcludedRow",
     "change",
     "copy_until",
     "counts",
-    "excluded",
-    "first",
     "get",
     "get_many",
     "in_chat",
@@ -52,8 +40,6 @@ __all__ = [
     "insert_message",
     "insert_swipe",
     "listed",
-    "live",
-    "live_since",
     "move",
     "number_of",
     "recast",
@@ -61,7 +47,6 @@ __all__ = [
     "remove_after",
     "replace_swipe",
     "select_messages",
-    "tail",
     "turn_of",
     "voice_of",
 ]
@@ -72,152 +57,6 @@ def in_chat(table: Table, key: ChatKey) -> ColumnElement[bool]:
     return and_(table.c.account_id == key.account, table.c.chat_id == key.chat)
 
 
-_ACTIVE = and_(
-    swipes.c.account_id == messages.c.account_id,
-    swipes.c.chat_id == messages.c.chat_id,
-    swipes.c.number == messages.c.number,
-    swipes.c.swipe == messages.c.active,
-)
-
-
-# The statements of composing and recording are built once: building one costs more than running it.
-_OF_CHAT = and_(
-    messages.c.account_id == bindparam("account"), messages.c.chat_id == bindparam("chat")
-)
-_NO_END = 2**31 - 1
-
-
-def _newest(
-    excluded: ColumnElement[bool], *columns: ColumnElement[Any]
-) -> Select[*tuple[Any, ...]]:
-    """``columns`` of the newest ``limit`` messages below ``before`` that are, or are not, excluded.
-
-    They are chosen by number alone, from an index that holds just that: however many others lie
-    between, none of them is read.
-    """
-    numbers = (
-        select(messages.c.number)
-        .where(
-            _OF_CHAT,
-            messages.c.excluded == excluded,
-            messages.c.number < bindparam("before"),
-        )
-        .order_by(messages.c.number.desc())
-        .limit(bindparam("limit", type_=Integer))
-        .correlate(None)
-    )
-    return (
-        select(*columns)
-        .join_from(messages, swipes, _ACTIVE)
-        .where(_OF_CHAT, messages.c.number.in_(numbers))
-        .order_by(messages.c.number)
-    )
-
-
-def _bound(key: ChatKey, **more: Any) -> dict[str, Any]:
-    return {"account": key.account, "chat": key.chat, **more}
-
-
-class ExcludedRow(NamedTuple):
-    """A message that the user keeps out of prompts; the tokens are those of its active swipe."""
-
-    number: int
-    active: int
-    tokens: int
-
-
-_LIVE_COLUMNS = (
-    messages.c.number,
-    messages.c.role,
-    messages.c.speaker,
-    messages.c.character_id,
-    messages.c.active,
-    messages.c.turn,
-    messages.c.cell,
-    messages.c.tool_call_id,
-    swipes.c.text,
-    swipes.c.tokens,
-    swipes.c.tokenizer,
-    swipes.c.tool_calls,
-    swipes.c.parts,
-)
-_LIVE = _newest(false(), *_LIVE_COLUMNS)
-_LIVE_SINCE = (
-    select(*_LIVE_COLUMNS)
-    .join_from(messages, swipes, _ACTIVE)
-    .where(
-        _OF_CHAT,
-        messages.c.excluded == false(),
-        messages.c.number >= bindparam("since"),
-        messages.c.number < bindparam("before"),
-    )
-    .order_by(messages.c.number)
-)
-_FIRST = select(func.min(messages.c.number)).where(
-    _OF_CHAT, messages.c.excluded == bindparam("excluded")
-)
-_EXCLUDED = _newest(true(), messages.c.number, messages.c.active, swipes.c.tokens)
-_BEGINNING = messages.alias("beginning")
-_NEWEST = (
-    select(messages.c.turn, messages.c.cell, _BEGINNING.c.role.label("began"))
-    .outerjoin_from(
-        messages,
-        _BEGINNING,
-        and_(
-            _BEGINNING.c.account_id == messages.c.account_id,
-            _BEGINNING.c.chat_id == messages.c.chat_id,
-            _BEGINNING.c.number == messages.c.turn,
-        ),
-    )
-    .where(_OF_CHAT)
-    .order_by(messages.c.number.desc())
-    .limit(1)
-)
-_TAIL = (
-    select(
-        func.count().filter(messages.c.turn == bindparam("turn")),
-        func.count(),
-        func.coalesce(func.sum(swipes.c.tokens), 0),
-    )
-    .join_from(messages, swipes, _ACTIVE)
-    .where(_OF_CHAT, messages.c.number >= bindparam("cell"), messages.c.excluded == false())
-)
-
-
-def live(
-    connection: Connection, key: ChatKey, *, limit: int, before: int | None = None
-) -> list[LiveMessage]:
-    """The newest ``limit`` messages that are not excluded, oldest first; only below ``before``."""
-    bound = _bound(key, limit=limit, before=_NO_END if before is None else before)
-    rows = connection.execute(_LIVE, bound)
-    return [_live_message(row) for row in rows]
-
-
-def live_since(
-    connection: Connection, key: ChatKey, *, number: int, before: int
-) -> list[LiveMessage]:
-    """The messages from ``number`` up to, not including, ``before`` that are not excluded."""
-    rows = connection.execute(_LIVE_SINCE, _bound(key, since=number, before=before))
-    return [_live_message(row) for row in rows]
-
-
-def _live_message(row: Row[*tuple[Any, ...]]) -> LiveMessage:
-    return LiveMessage._make((*row[:11], calls_from_json(row[11]), parts_from_json(row[12])))
-
-
-def first(connection: Connection, key: ChatKey, *, excluded: bool) -> int | None:
-    """The number of the oldest message that is, or is not, excluded."""
-    return connection.execute(_FIRST, _bound(key, excluded=excluded)).scalar()
-
-
-def excluded(
-    connection: Connection, key: ChatKey, *, limit: int, before: int | None = None
-) -> list[ExcludedRow]:
-    """The newest ``limit`` excluded messages, oldest first; only those below ``before``."""
-    bound = _bound(key, limit=limit, before=_NO_END if before is None else before)
-    return [ExcludedRow(*row) for row in connection.execute(_EXCLUDED, bound)]
-
-
 def counts(connection: Connection, key: ChatKey, *, since: int = 0) -> tuple[int, int]:
     """(messages, excluded ones among them), of those numbered ``since`` and up."""
     statement = select(
@@ -226,22 +65,6 @@ def counts(connection: Connection, key: ChatKey, *, since: int = 0) -> tuple[int
     ).where(in_chat(messages, key), messages.c.number >= since)
     total, excluded = connection.execute(statement).one()
     return total, excluded
-
-
-def tail(connection: Connection, key: ChatKey) -> Tail | None:
-    """The open turn and cell, None for an empty chat. Counts leave excluded messages out."""
-    last = connection.execute(_NEWEST, _bound(key)).one_or_none()
-    if last is None:
-        return None
-    row = connection.execute(_TAIL, _bound(key, turn=last.turn, cell=last.cell)).one()
-    return Tail(
-        turn=last.turn,
-        turn_messages=row[0],
-        by_user=last.began == "user",
-        cell=last.cell,
-        cell_messages=row[1],
-        cell_tokens=int(row[2]),
-    )
 
 
 def number_of(connection: Connection, key: ChatKey, external_id: str) -> int | None:
@@ -279,7 +102,7 @@ def get_many(connection: Connection, key: ChatKey, numbers: Iterable[int]) -> It
 
 def in_range(number: int) -> None:
     """Raise NotFound for a number that no message can have, so that no database need be asked."""
-    if not 0 < number <= _NO_END:
+    if not 0 < number <= LAST_NUMBER:
         raise NotFound(f"There is no message {number} in this chat.")
 
 
