@@ -13,9 +13,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
-from uuid import UUID
+from uuid import NAMESPACE_OID, uuid5
 
 from benchmarks.text import Writer
 from talekeeper import Keeper
@@ -75,9 +76,10 @@ def write_chat(path: Path, spec: ChatSpec, *, most_bytes: int | None = None) -> 
 
 def chat_lines(spec: ChatSpec) -> Iterator[bytes]:
     """The lines of a generated chat, header first, without line ends."""
-    writer = Writer(spec.seed)
+    # Chats of other lengths must not begin alike: an import would take one for a branch.
+    writer = Writer(spec.seed << 32 | spec.messages)
     group = len(spec.characters) > 1
-    yield _encoded(_header(UUID(int=spec.seed << 64 | spec.messages)))
+    yield _encoded(_header(spec.name))
     for index in range(spec.messages):
         hidden = bool(spec.excluded and spec.excluded(index))
         sent = _START + timedelta(seconds=40 * index)
@@ -103,9 +105,10 @@ def _stamp(moment: datetime) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _header(integrity: UUID) -> dict[str, Any]:
+def _header(name: str) -> dict[str, Any]:
+    integrity = str(uuid5(NAMESPACE_OID, name))
     return {
-        "chat_metadata": {"integrity": str(integrity), "note_prompt": "", "tainted": True},
+        "chat_metadata": {"integrity": integrity, "note_prompt": "", "tainted": True},
         "user_name": "unused",
         "character_name": "unused",
     }
@@ -160,6 +163,7 @@ async def imported(keeper: Keeper, folder: Path, spec: ChatSpec) -> str:
     if not path.exists():
         write_chat(path, spec)
     report = await keeper.files.import_file(path)
+    assert report.outcome == "new"
     assert report.id is not None
     return report.id
 
@@ -224,7 +228,7 @@ def write_turns(out: BinaryIO, turns: Iterable[Turn], *, user: str | None = None
     user = user or voices.most_common(1)[0][0]
     if user not in voices:
         raise Missing(f"{user!r} says nothing; the speakers are {', '.join(voices)}.")
-    out.write(_encoded(_header(UUID(int=len(turns)))))
+    out.write(_encoded(_header("".join(turn.text for turn in turns))))
     for at, turn in enumerate(turns):
         sent = turn.sent_at or _START + timedelta(seconds=20 * at)
         if turn.speaker == user:
@@ -248,8 +252,9 @@ def main() -> int:
     given = parser.parse_args()
     try:
         turns = crd3(given.crd3) if given.crd3 else locomo(given.locomo)
-        with given.out.open("wb") as out:
-            count = write_turns(out, turns, user=given.user)
+        out = BytesIO()
+        count = write_turns(out, turns, user=given.user)
+        given.out.write_bytes(out.getvalue())
     except (Missing, OSError) as error:
         sys.stderr.write(f"Error: {error}\n")
         return 1

@@ -73,22 +73,7 @@ async def measure(report: Report, scale: Scale, folder: Path) -> None:
 
 
 async def _simulated(talk: Sequence[_Said], title: str, *, binding: bool) -> list[Figure]:
-    tokenizer = tokenizer_named("o200k_base")
-    ours, plain = _Reuse(tokenizer, []), _Reuse(tokenizer, [])
-    sliding = _Sliding(tokenizer)
-    async with Keeper.open() as keeper:
-        await keeper.settings.change(context_limit=_CONTEXT)
-        await keeper.characters.add(name="Mira", description=_DESCRIPTION)
-        chat = (await keeper.chats.start("Mira", persona="Anna")).id
-        for said in talk:
-            context = await keeper.compose(chat, said.user)
-            ours.follow(context.messages)
-            head = context.messages[0]
-            plain.follow([head, *sliding.window({"role": "user", "content": said.user})])
-            await keeper.record(chat, said.user)
-            await keeper.record(chat, said.reply, role="assistant")
-            sliding.add("user", said.user)
-            sliding.add("assistant", said.reply)
+    ours, plain = await _played(talk)
     note = f"{len(talk):,} turns"
     return [
         Figure(
@@ -111,6 +96,27 @@ async def _simulated(talk: Sequence[_Said], title: str, *, binding: bool) -> lis
             note=note,
         ),
     ]
+
+
+async def _played(talk: Sequence[_Said]) -> tuple[_Reuse, _Reuse]:
+    """The reuse of what Talekeeper composes, and of a sliding window under the same head."""
+    tokenizer = tokenizer_named("o200k_base")
+    ours, plain = _Reuse(tokenizer, []), _Reuse(tokenizer, [])
+    sliding = _Sliding(tokenizer)
+    async with Keeper.open() as keeper:
+        await keeper.settings.change(context_limit=_CONTEXT)
+        await keeper.characters.add(name="Mira", description=_DESCRIPTION)
+        chat = (await keeper.chats.start("Mira", persona="Anna")).id
+        for said in talk:
+            context = await keeper.compose(chat, said.user)
+            ours.follow(context.messages)
+            head = context.messages[0]
+            plain.follow([head, *sliding.window({"role": "user", "content": said.user})])
+            await keeper.record(chat, said.user)
+            await keeper.record(chat, said.reply, role="assistant")
+            sliding.add("user", said.user)
+            sliding.add("assistant", said.reply)
+    return ours, plain
 
 
 class _Sliding:

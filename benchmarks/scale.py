@@ -31,7 +31,7 @@ class Scale:
 FULL = Scale(
     long=100_000,
     composes=300,
-    postgres=100_000,
+    postgres=30_000,
     typical=20_000,
     brief=20_000,
     big_bytes=200_000_000,

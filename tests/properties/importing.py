@@ -26,9 +26,11 @@ def expected_outcome(chats: Sequence[Told], tale: Tale) -> str | None:
     heard = _heard(tale)
     if not shared or not _enough(tale, heard[:shared]):
         return "new"
+    whole = shared == len(_heard(told))
     if shared == len(heard):
-        return "present"
-    return "longer" if shared == len(_heard(told)) else "branch"
+        # All is there. The same chat in its last state may tell something else anew, as a note.
+        return "longer" if whole and tale.marked else "present"
+    return "longer" if whole else "branch"
 
 
 def _heard(told: Tale | Told) -> list[tuple[int, TaleLine]]:
@@ -82,7 +84,7 @@ def take_over(
     else:
         told = by_id[report.id]
         shared = _shared(told, tale)
-    untouched = report.outcome != "longer" or told.raw is not None
+    untouched = report.outcome != "longer" or (told.raw is not None and report.added > 0)
     added = _append(told, tale, shared, in_force(told))
     assert report.added == added
     if report.outcome != "longer":

@@ -137,7 +137,8 @@ class Told:
         last = self.messages[-1]
         counted = [m for m in self.messages if m.cell == last.cell and not m.excluded]
         in_turn = sum(m.turn == last.turn for m in counted)
-        if role != "user" and (in_turn < 50 or role == "tool"):
+        by_user = any(m.number == last.turn and m.role == "user" for m in self.messages)
+        if role != "user" and (in_turn < 50 or by_user or role == "tool"):
             return last.turn, last.cell
         full = sum(m.tokens[m.active] for m in counted) >= 0.30 * live_cap(settings)
         closed = full or len(counted) >= 16

@@ -17,8 +17,8 @@ COMMON = settings(
 )
 PROFILES = {
     "quick": (
-        settings(COMMON, max_examples=25, stateful_step_count=30, derandomize=True),
-        settings(COMMON, max_examples=5, stateful_step_count=25, derandomize=True),
+        settings(COMMON, max_examples=30, stateful_step_count=30, derandomize=True),
+        settings(COMMON, max_examples=6, stateful_step_count=25, derandomize=True),
     ),
     "thorough": (
         settings(COMMON, max_examples=1_000, stateful_step_count=50),

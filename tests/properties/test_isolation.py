@@ -77,7 +77,8 @@ def test_lists_hold_nothing_of_another_account() -> None:
 
 def test_a_foreign_persona_brings_nothing_with_it() -> None:
     async def attempt(charlie: Keeper, alice: Keeper, theirs: Theirs) -> None:
-        await charlie.chats.set_persona(theirs.own, theirs.persona)
+        with pytest.raises(NotFound):
+            await charlie.chats.set_persona(theirs.own, theirs.persona)
         context = await charlie.compose(theirs.own, "Hello.")
         assert "Anna" not in str(context.as_json())
         assert "secret" not in str(context.as_json())
