@@ -89,12 +89,10 @@ def _left_out(lines: Sequence[Said], rows: Sequence[Row], settings: GenerationSe
 
 
 def _number(row: Row, window: Sequence[Said]) -> int:
-    """The number of the message a row is about; its active swipe is the one that is named."""
+    """The number of the message a row is about."""
     if row.source == "input":
         return window[-1].number
-    number, swipe = map(int, row.source.removeprefix("message:").split("/"))
-    assert {m.number: m.active for m in window}[number] == swipe
-    return number
+    return int(row.source.removeprefix("message:").partition("/")[0])
 
 
 def _check_history(asked: Asked, window: Sequence[Said], context: Context) -> None:
@@ -131,6 +129,7 @@ def _check_texts(asked: Asked, window: Sequence[Said], context: Context) -> None
     for row, text in zip(context.receipt.sent(), context.texts, strict=True):
         if row.kind in ("message", "input"):
             said = messages[_number(row, window)]
+            assert row.source in ("input", f"message:{said.number}/{said.active}")
             wanted = asked.view.spoken(asked.settings, said, asked.speaker)
             if not said.text:
                 shown = [f"→ {call.name}({call.arguments})" for call in said.calls[said.active]]

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from talekeeper import Context, Message, NewMessage, NewSwipe, NotFound, ToolCall
+from talekeeper import Context, NotFound
 from talekeeper.domain.chat import Role
 from tests.properties.importing import expected_outcome, take_over
 from tests.properties.isolation import FOREIGN, Theirs
@@ -25,6 +25,8 @@ from tests.properties.world import (
     Account,
     World,
     regime,
+    same,
+    tool_calls,
 )
 
 __all__ = ["Lives"]
@@ -41,7 +43,7 @@ who = st.sampled_from(("alice", "alice", "charlie"))
 pick = st.integers(0, 10_000)
 style = st.sampled_from(STYLES)
 filler = st.sampled_from((0, 1, 2, 4, 10))
-call_ids = st.sampled_from(((), (), ("c1",), ("c1", "c2"), ("call_0",)))
+call_ids = st.sampled_from(((), ("c1",), ("c1", "c2"), ("call_0",)))
 
 
 class Lives(World):
@@ -75,7 +77,7 @@ class Lives(World):
         if told.members:
             speaker = told.members[by % len(told.members)]
             said = "" if calls and silent else self.new_text(form, words)
-            self.add(account, told, "assistant", said, speaker=speaker, calls=_calls(calls))
+            self.add(account, told, "assistant", said, speaker=speaker, calls=tool_calls(calls))
             for key in calls[: by % 4]:
                 self.add(account, told, "tool", self.new_text("{word}", 1), answers=key)
 
@@ -94,7 +96,7 @@ class Lives(World):
             said = self.new_text("{word} {filler}", words % 3)
             self.add(account, told, "assistant", said, speaker=told.members[0])
 
-    @rule(turns=st.sampled_from((8, 26)), words=filler)
+    @rule(turns=st.sampled_from((6, 12)), words=filler)
     def talk_on(self, turns: int, words: int) -> None:
         """Long chats are where windows move."""
         self.talk("alice", 0, turns, words)
@@ -110,7 +112,7 @@ class Lives(World):
         if said is None:
             return
         new = self.new_text(form, words)
-        asked = _calls(calls) if said.role == "assistant" else ()
+        asked = tool_calls(calls) if said.role == "assistant" else ()
         messages = account.keeper.messages
         found = self.do(messages.add_swipe(told.id, said.number, new, tool_calls=asked))
         said.texts.append(new)
@@ -118,7 +120,7 @@ class Lives(World):
         said.calls.append(asked)
         said.active = len(said.texts) - 1
         told.raw = None
-        _same(found, said)
+        same(found, said)
 
     @rule(name=who, number=pick, at=pick, swipe=pick)
     def choose(self, name: str, number: int, at: int, swipe: int) -> None:
@@ -127,7 +129,7 @@ class Lives(World):
         if said is not None:
             said.active = swipe % len(said.texts)
             messages = account.keeper.messages
-            _same(self.do(messages.choose_swipe(told.id, said.number, said.active)), said)
+            same(self.do(messages.choose_swipe(told.id, said.number, said.active)), said)
             told.raw = None
 
     @rule(name=who, number=pick, at=pick, swipe=pick, form=style, words=filler)
@@ -141,7 +143,7 @@ class Lives(World):
             said.texts[which] = new
             said.tokens[which] = tokens_of(account.in_force(told), new)
             told.raw = None
-            _same(found, said)
+            same(found, said)
 
     @rule(name=who, number=pick, at=pick, whole_turn=maybe)
     def delete(self, name: str, number: int, at: int, whole_turn: bool) -> None:
@@ -166,8 +168,9 @@ class Lives(World):
         last = at % (told.next_number + 1)
         gone = [m.number for m in told.messages if m.number > last]
         assert self.do(account.keeper.chats.rewind(told.id, last)) == len(gone)
-        told.take_away(gone)
         if gone:
+            told.forget_lines(after=last)
+            told.take_away(gone)
             told.raw = None
 
     @rule(name=who, number=pick, at=pick, out=maybe)
@@ -358,51 +361,15 @@ class Lives(World):
             return
         raise AssertionError(f"{method} found something of another account")
 
-    # Helpers
-
-    def add(
-        self,
-        account: Account,
-        told: Told,
-        role: Role,
-        said: str,
-        *,
-        speaker: str | None = None,
-        calls: tuple[ToolCall, ...] = (),
-        answers: str | None = None,
-    ) -> None:
-        """Record a message, here and there."""
-        new = NewMessage(
-            role=role,
-            swipes=(NewSwipe(text=said, tool_calls=calls),),
-            speaker=speaker,
-            tool_call_id=answers,
-        )
-        found = self.do(account.keeper.messages.add(told.id, new))
-        name = speaker or {"user": told.user_name, "system": "Narrator", "tool": "Tool"}[role]
-        made = told.add(account.in_force(told), role, name, [said], calls=[calls], answers=answers)
-        told.raw = None
-        _same(found, made)
-
-
-def _calls(keys: Sequence[str]) -> tuple[ToolCall, ...]:
-    return tuple(ToolCall(id=key, name="look", arguments='{"at": "it"}') for key in keys)
-
 
 def _at(messages: Sequence[Said], number: int) -> Said | None:
     """A message; the newer ones more often, and those of tools."""
-    if number % 4 == 0:
+    if number % 3 == 0:
         tools = [m for m in messages if m.answers is not None or any(m.calls)]
         messages = tools or messages
     if not messages:
         return None
     return messages[-1 - number % min(len(messages), 6 if number % 2 else len(messages))]
-
-
-def _same(found: Message, said: Said) -> None:
-    assert (found.number, found.turn, found.cell) == (said.number, said.turn, said.cell)
-    assert (found.active, found.text, found.role) == (said.active, said.text, said.role)
-    assert [swipe.tokens for swipe in found.swipes] == said.tokens
 
 
 def _without_sources(context: Context | None) -> object:

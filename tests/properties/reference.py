@@ -176,6 +176,13 @@ class Told:
             raw=None,
         )
 
+    def forget_lines(self, *, after: int) -> None:
+        """Let go of the lines that hold only messages above a number."""
+        last = self.last_line(after)
+        self.lines = {
+            at: line for at, line in self.lines.items() if at <= last or not line.messages
+        }
+
     def last_line(self, number: int) -> int:
         """The last line of the file that messages up to ``number`` came from."""
         return max((m.line or 0 for m in self.messages if m.number <= number), default=0)

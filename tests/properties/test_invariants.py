@@ -17,7 +17,7 @@ COMMON = settings(
 )
 PROFILES = {
     "quick": (
-        settings(COMMON, max_examples=30, stateful_step_count=30, derandomize=True),
+        settings(COMMON, max_examples=20, stateful_step_count=30, derandomize=True),
         settings(COMMON, max_examples=6, stateful_step_count=25, derandomize=True),
     ),
     "thorough": (

@@ -4,7 +4,7 @@ What happens to them are the rules in ``machine.py``.
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
@@ -13,11 +13,22 @@ from typing import Any, TypeVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant
 
-from talekeeper import BudgetExceeded, Context, GenerationSettings, InvalidInput, Keeper
+from talekeeper import (
+    BudgetExceeded,
+    Context,
+    GenerationSettings,
+    InvalidInput,
+    Keeper,
+    Message,
+    NewMessage,
+    NewSwipe,
+    ToolCall,
+)
+from talekeeper.domain.chat import Role
 from talekeeper.store.database import Database
 from talekeeper.testing import Ids, TickingClock
 from tests.properties.checks import Asked, check_context, check_refusal
-from tests.properties.reference import Told
+from tests.properties.reference import Said, Told
 from tests.properties.stored import all_rows, check_rows, emptied, opened
 from tests.properties.tales import Tale
 
@@ -30,6 +41,8 @@ __all__ = [
     "Account",
     "World",
     "regime",
+    "same",
+    "tool_calls",
 ]
 
 T = TypeVar("T")
@@ -78,6 +91,18 @@ class Account:
     def in_force(self, chat: Told) -> GenerationSettings:
         """The settings that hold in a chat."""
         return GenerationSettings().changed(**{**self.settings, **chat.settings})
+
+
+def tool_calls(keys: Sequence[str]) -> tuple[ToolCall, ...]:
+    """Calls of those ids."""
+    return tuple(ToolCall(id=key, name="look", arguments='{"at": "it"}') for key in keys)
+
+
+def same(found: Message, said: Said) -> None:
+    """A message is as the reference says."""
+    assert (found.number, found.turn, found.cell) == (said.number, said.turn, said.cell)
+    assert (found.active, found.text, found.role) == (said.active, said.text, said.role)
+    assert [swipe.tokens for swipe in found.swipes] == said.tokens
 
 
 class World(RuleBasedStateMachine):
@@ -137,10 +162,18 @@ class World(RuleBasedStateMachine):
                 account.persona = added.id
             self.do(keeper.settings.change(**account.settings))
             self.start(name, group=False, persona="Anna", greet=False)
+            self.begin_talking(account, account.chats[0])
             self.start(name, group=True, persona=None, greet=True)
         alice = self.accounts["alice"]
         for told in alice.chats:
             self.do(alice.keeper.chats.rename(told.id, f"{TITLE} {told.id}"))
+
+    def begin_talking(self, account: Account, told: Told) -> None:
+        """A turn with a tool in it."""
+        self.add(account, told, "user", self.new_text("{word}?", 0))
+        self.add(account, told, "assistant", "", speaker="Mira", calls=tool_calls(("c1",)))
+        self.add(account, told, "tool", self.new_text("{word}", 0), answers="c1")
+        self.add(account, told, "assistant", self.new_text("{word}.", 1), speaker="Mira")
 
     def start(self, name: str, *, group: bool, persona: str | None, greet: bool) -> None:
         """Start a chat, here and there."""
@@ -155,6 +188,30 @@ class World(RuleBasedStateMachine):
             card = self.do(keeper.characters.get(member)).card
             texts = [card.first_mes, *card.alternate_greetings]
             told.add(account.in_force(told), "assistant", member, texts)
+
+    def add(
+        self,
+        account: Account,
+        told: Told,
+        role: Role,
+        said: str,
+        *,
+        speaker: str | None = None,
+        calls: tuple[ToolCall, ...] = (),
+        answers: str | None = None,
+    ) -> None:
+        """Record a message, here and there."""
+        new = NewMessage(
+            role=role,
+            swipes=(NewSwipe(text=said, tool_calls=calls),),
+            speaker=speaker,
+            tool_call_id=answers,
+        )
+        found = self.do(account.keeper.messages.add(told.id, new))
+        name = speaker or {"user": told.user_name, "system": "Narrator", "tool": "Tool"}[role]
+        made = told.add(account.in_force(told), role, name, [said], calls=[calls], answers=answers)
+        told.raw = None
+        same(found, made)
 
     @invariant()
     def all_holds(self) -> None:

@@ -87,6 +87,9 @@ class Limits:
     chat_line_bytes: int = _number(16_000_000, "bytes", "one line of a chat file at most")
     json_depth: int = _number(64, "levels", "nesting of a JSON document at most")
     import_batch: int = _number(500, "messages", "written per transaction while importing")
+    import_batch_bytes: int = _number(
+        4_000_000, "bytes", "of the file read per transaction, if that is fewer messages"
+    )
     import_idle_minutes: int = _number(10, "minutes", "an import without progress is swept after")
 
 

@@ -95,8 +95,8 @@ def write_line(
     the tool results changed, and what SillyTavern exchanges together with a swipe. Key order,
     unknown keys and the line end stay. Tool lines cannot be excluded in this format.
 
-    Without ``raw`` the line is written as SillyTavern 1.15 does, without a line end; it is two
-    lines where a message both speaks and calls tools, since SillyTavern keeps those apart.
+    It is two lines where a message both speaks and calls tools, since SillyTavern keeps those
+    apart. Without ``raw`` it is written as SillyTavern 1.15 does, without a line end.
     ``speaker_key`` is the group member's card file. InvalidInput: ``raw`` holds no message, or
     there is no message to write.
     """
@@ -113,7 +113,12 @@ def write_line(
         new = with_tool_results(old, line.messages, group)
     else:
         new = _changed_line(old, line.messages[0], group[0])
-    return raw if new is old else _respliced(raw, old, new)
+    written = raw if new is old else _respliced(raw, old, new)
+    if line.messages[0].tool_calls and group[0].role != "tool" and group[0].text:
+        # A tool line has no place for it: what the caller says by now goes before, on its own.
+        end = raw[len(raw.rstrip(b"\r\n")) :] or b"\n"
+        return encode(dump(_new_message(group[0], speaker_key))) + end + written
+    return written
 
 
 def _respliced(raw: bytes, old: dict[str, Any], new: dict[str, Any]) -> bytes:

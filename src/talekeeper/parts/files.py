@@ -144,7 +144,15 @@ async def _batches(stream: BinaryIO, digest: Digest) -> AsyncIterator[list[Chain
 
 
 def _next(items: Iterator[Chained]) -> list[Chained]:
-    return list(islice(items, LIMITS.import_batch))
+    """As much as one transaction writes, bounded in items and in bytes."""
+    batch: list[Chained] = []
+    size = 0
+    for item, chain in islice(items, LIMITS.import_batch):
+        batch.append((item, chain))
+        size += len(item.raw)
+        if size >= LIMITS.import_batch_bytes:
+            break
+    return batch
 
 
 def _nobody(_read: int) -> None:

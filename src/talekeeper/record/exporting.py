@@ -72,7 +72,8 @@ def _pieces(
             if row.chain is None or (messages and whole):
                 yield row.raw
             elif messages:
-                yield write_line([m.message for m in messages], row.raw)
+                said = [m.message for m in messages]
+                yield write_line(said, row.raw, speaker_key=keys.get(said[0].character_id))
     number = 0
     while fresh := lined_rows.without_line(connection, key, after=number, limit=_PAGE):
         number = fresh[-1].number

@@ -7,6 +7,7 @@ from itertools import islice
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select, update
 
+from talekeeper.store.bulk import insert_rows
 from talekeeper.store.copying import copied
 from talekeeper.store.keys import ChatKey
 from talekeeper.store.tables import chats, imports, lines, messages
@@ -105,21 +106,21 @@ def imports_of(
 
 def insert_lines(connection: Connection, key: ChatKey, batch: Sequence[LineRow]) -> None:
     """Keep lines."""
-    if batch:
-        connection.execute(
-            insert(lines),
-            [
-                {
-                    "account_id": key.account,
-                    "chat_id": key.chat,
-                    "line": row.line,
-                    "chain": row.chain,
-                    "messages": row.messages,
-                    "raw": row.raw,
-                }
-                for row in batch
-            ],
-        )
+    insert_rows(
+        connection,
+        lines,
+        [
+            {
+                "account_id": key.account,
+                "chat_id": key.chat,
+                "line": row.line,
+                "chain": row.chain,
+                "messages": row.messages,
+                "raw": row.raw,
+            }
+            for row in batch
+        ],
+    )
 
 
 def positions(

@@ -19,6 +19,7 @@ from sqlalchemy import (
 from talekeeper.domain.chat import Message, Role, Swipe
 from talekeeper.domain.errors import NotFound
 from talekeeper.store import chats as chat_rows
+from talekeeper.store.bulk import insert_rows
 from talekeeper.store.copying import copied
 from talekeeper.store.keys import LAST_NUMBER, ChatKey
 from talekeeper.store.message_rows import (
@@ -206,10 +207,8 @@ def insert_many(
     swipe_rows: Sequence[dict[str, Any]],
 ) -> None:
     """Add rows made by :func:`message_row` and :func:`swipe_row`."""
-    if message_rows:
-        connection.execute(insert(messages), list(message_rows))
-    if swipe_rows:
-        connection.execute(insert(swipes), list(swipe_rows))
+    insert_rows(connection, messages, message_rows)
+    insert_rows(connection, swipes, swipe_rows)
 
 
 def insert_swipe(connection: Connection, key: ChatKey, number: int, swipe: Swipe) -> None:
