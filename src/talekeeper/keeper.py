@@ -68,11 +68,16 @@ class Keeper:
         """Open a database file or URL and make the schema and the account where they are missing.
 
         ``where`` is a path, ``sqlite:///path``, ``sqlite://`` (in memory, gone at the end) or
-        ``postgresql://…``. Raises StoreError, StoreTooNew, InvalidInput.
+        ``postgresql://…``. Raises StoreError, StoreTooNew, InvalidInput. After the end every call
+        raises StoreClosed.
         """
         database = await open_database(where)
         try:
-            yield await cls.of(database, account, clock=clock, new_id=new_id)
+            keeper = await cls.of(database, account, clock=clock, new_id=new_id)
+            try:
+                yield keeper
+            finally:
+                keeper._desk.close()
         finally:
             await database.close()
 
@@ -106,6 +111,7 @@ class Keeper:
 
     async def record(
         self,
+        /,
         chat: str,
         text: str,
         *,

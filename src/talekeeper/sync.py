@@ -1,70 +1,173 @@
-"""The same Keeper for code that is not asynchronous: every call waits for its answer."""
+"""The same Keeper for code that is not asynchronous: every call waits for its answer.
 
-from contextlib import ExitStack
-from functools import wraps
-from inspect import iscoroutinefunction
-from pathlib import Path
-from typing import Any
+Each method below *is* the method of the asynchronous class, its arguments and its types included;
+what it does is not known here.
+"""
+
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, ExitStack
+from functools import partial, wraps
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
+from talekeeper.domain.errors import StoreClosed
 from talekeeper.keeper import Keeper
+from talekeeper.parts.characters import Characters, Personas
+from talekeeper.parts.chats import Chats
+from talekeeper.parts.files import Files
+from talekeeper.parts.messages import Messages
+from talekeeper.parts.settings import Settings
 
 __all__ = ["SyncKeeper"]
 
+A = TypeVar("A")
+T = TypeVar("T")
+P = ParamSpec("P")
 
-class SyncKeeper:
-    """Delegates to a Keeper that runs in a thread of its own; same names, same arguments."""
 
-    def __init__(self, portal: BlockingPortal, keeper: Keeper, closing: ExitStack) -> None:
-        self._portal = portal
-        self._keeper = keeper
-        self._closing = closing
+class _Loop:
+    """A thread with an event loop, and the Keeper that is open in it."""
 
-    @classmethod
-    def open(cls, where: str | Path = "sqlite://", **options: Any) -> "SyncKeeper":
-        """Open as Keeper.open does. Close it, or use it in a ``with`` statement."""
+    def __init__(self, opening: AbstractAsyncContextManager[Keeper]) -> None:
+        self._open = False
         with ExitStack() as stack:
-            portal = stack.enter_context(start_blocking_portal())
-            opened = portal.wrap_async_context_manager(Keeper.open(where, **options))
-            keeper = stack.enter_context(opened)
-            return cls(portal, keeper, stack.pop_all())
-        raise AssertionError("unreachable")
+            self._portal: BlockingPortal = stack.enter_context(start_blocking_portal())
+            opened = self._portal.wrap_async_context_manager(opening)
+            self.keeper = stack.enter_context(opened)
+            self._closing = stack.pop_all()
+            self._open = True
+
+    def wait(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run ``work`` in the loop and wait. Raises StoreClosed after the end."""
+        if not self._open:
+            raise StoreClosed("This keeper is closed. Open another one.")
+        answer: T = self._portal.call(work)
+        return answer
 
     def close(self) -> None:
-        """Close the database and end the thread."""
+        """End the Keeper, then the thread."""
+        self._open = False
         self._closing.close()
+
+
+class _Waiting(Generic[A]):
+    """Stands for something asynchronous and waits for it."""
+
+    def __init__(self, loop: _Loop, behind: A) -> None:
+        self._loop = loop
+        self._behind = behind
+
+
+def _waits(
+    method: Callable[Concatenate[A, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[_Waiting[A], P], T]:
+    """The method as one that waits for its answer."""
+
+    @wraps(method)
+    def call(self: _Waiting[A], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._loop.wait(partial(method, self._behind, *args, **kwargs))
+
+    return call
+
+
+def _opens(
+    opening: Callable[P, AbstractAsyncContextManager[Keeper]],
+) -> Callable[P, "SyncKeeper"]:
+    """The same for the opening: what was a context manager is open when it comes back."""
+
+    @wraps(opening)
+    def call(*args: P.args, **kwargs: P.kwargs) -> "SyncKeeper":
+        loop = _Loop(opening(*args, **kwargs))
+        return SyncKeeper(loop, loop.keeper)
+
+    return call
+
+
+class _Chats(_Waiting[Chats]):
+    start = _waits(Chats.start)
+    list = _waits(Chats.list)
+    get = _waits(Chats.get)
+    find = _waits(Chats.find)
+    rename = _waits(Chats.rename)
+    set_persona = _waits(Chats.set_persona)
+    join = _waits(Chats.join)
+    leave = _waits(Chats.leave)
+    fork = _waits(Chats.fork)
+    rewind = _waits(Chats.rewind)
+    delete = _waits(Chats.delete)
+
+
+class _Messages(_Waiting[Messages]):
+    add = _waits(Messages.add)
+    get = _waits(Messages.get)
+    list = _waits(Messages.list)
+    add_swipe = _waits(Messages.add_swipe)
+    choose_swipe = _waits(Messages.choose_swipe)
+    edit = _waits(Messages.edit)
+    exclude = _waits(Messages.exclude)
+    include = _waits(Messages.include)
+    forget = _waits(Messages.forget)
+    unforget = _waits(Messages.unforget)
+    delete = _waits(Messages.delete)
+    delete_turn = _waits(Messages.delete_turn)
+
+
+class _Characters(_Waiting[Characters]):
+    add = _waits(Characters.add)
+    list = _waits(Characters.list)
+    get = _waits(Characters.get)
+    update = _waits(Characters.update)
+    delete = _waits(Characters.delete)
+
+
+class _Personas(_Waiting[Personas]):
+    add = _waits(Personas.add)
+    update = _waits(Personas.update)
+    delete = _waits(Personas.delete)
+    list = _waits(Personas.list)
+
+
+class _Settings(_Waiting[Settings]):
+    get = _waits(Settings.get)
+    change = _waits(Settings.change)
+    plan = _waits(Settings.plan)
+    set_plan = _waits(Settings.set_plan)
+
+
+class _Files(_Waiting[Files]):
+    import_file = _waits(Files.import_file)
+    import_stream = _waits(Files.import_stream)
+    export_chat = _waits(Files.export_chat)
+    export_card = _waits(Files.export_card)
+
+
+class SyncKeeper(_Waiting[Keeper]):
+    """Delegates to a Keeper that runs in a thread of its own; same names, same arguments.
+
+    Open it with :meth:`open`, as a Keeper. Close it, or use it in a ``with`` statement; every call
+    after that raises StoreClosed.
+    """
+
+    open = staticmethod(_opens(Keeper.open))
+    record = _waits(Keeper.record)
+    compose = _waits(Keeper.compose)
+
+    def __init__(self, loop: _Loop, keeper: Keeper) -> None:
+        super().__init__(loop, keeper)
+        self.chats = _Chats(loop, keeper.chats)
+        self.messages = _Messages(loop, keeper.messages)
+        self.characters = _Characters(loop, keeper.characters)
+        self.personas = _Personas(loop, keeper.personas)
+        self.settings = _Settings(loop, keeper.settings)
+        self.files = _Files(loop, keeper.files)
+
+    def close(self) -> None:
+        """Close the database and end the thread. Closing twice is allowed."""
+        self._loop.close()
 
     def __enter__(self) -> "SyncKeeper":
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def __getattr__(self, name: str) -> Any:
-        return _blocking(self._portal, getattr(self._keeper, name))
-
-
-class _Part:
-    """A group of methods, each of which waits."""
-
-    def __init__(self, portal: BlockingPortal, part: object) -> None:
-        self._portal = portal
-        self._part = part
-
-    def __getattr__(self, name: str) -> Any:
-        return _blocking(self._portal, getattr(self._part, name))
-
-
-def _blocking(portal: BlockingPortal, member: Any) -> Any:
-    if not iscoroutinefunction(member):
-        return _Part(portal, member)
-
-    @wraps(member)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        async def run() -> Any:
-            return await member(*args, **kwargs)
-
-        return portal.call(run)
-
-    return call

@@ -155,7 +155,7 @@ def test_every_part_of_a_keeper_is_documented() -> None:
     text = page("docs/reference/library.md").text
     with talekeeper.SyncKeeper.open() as keeper:
         parts = [
-            type(part).__name__ for name, part in vars(keeper._keeper).items() if name[0] != "_"
+            type(part).__name__ for name, part in vars(keeper._behind).items() if name[0] != "_"
         ]
     assert parts
     assert all(

@@ -5,8 +5,9 @@ import talekeeper
 PUBLIC = """
     Ambiguous AuthorsNote BudgetExceeded Card Character Chat Conflict Context DepthPrompt
     GenerationSettings ImportReport InvalidInput Keeper LIMITS Limits Message NewMessage NewSwipe
-    NotFound PLANS Part Persona Plan Receipt Request Row Shares StoreBusy StoreError StoreTooNew
-    Swipe SyncKeeper TalekeeperError ToolCall UnreadableFile __version__ compose_messages
+    NotFound PLANS Part Persona Plan Receipt Request Row Shares StoreBusy StoreClosed StoreError
+    StoreTooNew Swipe SyncKeeper TalekeeperError ToolCall UnreadableFile __version__
+    compose_messages
 """
 
 

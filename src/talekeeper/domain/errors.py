@@ -11,6 +11,7 @@
     ├── UnreadableFile        a file that is not what it should be, or that is hostile
     └── StoreError            the database cannot be used
         ├── StoreBusy         another process holds it for too long
+        ├── StoreClosed       it was closed before the call
         └── StoreTooNew       written by a newer Talekeeper
 
 Each message is one plain sentence that says what to do. The state before the call stays.
@@ -25,6 +26,7 @@ __all__ = [
     "InvalidInput",
     "NotFound",
     "StoreBusy",
+    "StoreClosed",
     "StoreError",
     "StoreTooNew",
     "TalekeeperError",
@@ -101,6 +103,12 @@ class StoreBusy(StoreError):
     """Another process held the database for longer than the time-out. Try again."""
 
     code = "store_busy"
+
+
+class StoreClosed(StoreError):
+    """The keeper was closed before this call. Open another one."""
+
+    code = "store_closed"
 
 
 class StoreTooNew(StoreError):

@@ -17,7 +17,7 @@ class Characters:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
 
-    async def add(self, card: Card | None = None, **fields: Any) -> Character:
+    async def add(self, /, card: Card | None = None, **fields: Any) -> Character:
         """Add a character from a card, or from the fields of one (``name`` at least)."""
         desk = self._desk
         return await desk.write(
@@ -37,7 +37,7 @@ class Characters:
         return await self._desk.read(people.character_named, self._desk.account.id, character)
 
     async def update(
-        self, character: str, *, expected_version: int | None = None, **fields: Any
+        self, /, character: str, *, expected_version: int | None = None, **fields: Any
     ) -> Character:
         """Replace fields of a character's card. Raises NotFound, Conflict, InvalidInput."""
         desk = self._desk

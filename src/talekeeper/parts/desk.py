@@ -7,6 +7,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Connection
 
+from talekeeper.domain.errors import StoreClosed
 from talekeeper.store.accounts import Account
 from talekeeper.store.database import Database
 from talekeeper.store.keys import ChatKey
@@ -32,6 +33,15 @@ class Desk:
         self.account = account
         self.clock = clock
         self.new_id = new_id
+        self._closed = False
+
+    def close(self) -> None:
+        """From now on every unit is refused: a closed database would open anew, and empty."""
+        self._closed = True
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreClosed("This keeper is closed. Open another one.")
 
     def key(self, chat: str) -> ChatKey:
         """The key of a chat of this account."""
@@ -41,12 +51,14 @@ class Desk:
         self, unit: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run a unit that only reads, on one snapshot."""
+        self._check_open()
         return await self.database.read(partial(_call, unit, args, kwargs))
 
     async def write(
         self, unit: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run a unit that writes, in one transaction."""
+        self._check_open()
         return await self.database.write(partial(_call, unit, args, kwargs))
 
 

@@ -44,7 +44,14 @@ class Messages:
         )
 
     async def add_swipe(
-        self, chat: str, number: int, text: str, *, expected_version: int | None = None, **more: Any
+        self,
+        /,
+        chat: str,
+        number: int,
+        text: str,
+        *,
+        expected_version: int | None = None,
+        **more: Any,
     ) -> Message:
         """Add an alternative text and make it the active one; ``more`` are fields of NewSwipe."""
         more.setdefault("sent_at", self._desk.clock())

@@ -86,7 +86,7 @@ def test_the_keeper_that_waits_does_the_same(tmp_path: Path) -> None:
             "Do you remember?",
         ]
         with pytest.raises(AttributeError):
-            keeper.chats.nonsense()
+            keeper.chats.nonsense()  # type: ignore[attr-defined]
         with pytest.raises(InvalidInput):
             keeper.record(chat.id, "")
     with SyncKeeper.open(tmp_path / "tale.db") as keeper:
