@@ -130,6 +130,7 @@ class _Personas(_Waiting[Personas]):
 
 class _Settings(_Waiting[Settings]):
     get = _waits(Settings.get)
+    origins = _waits(Settings.origins)
     change = _waits(Settings.change)
     plan = _waits(Settings.plan)
     set_plan = _waits(Settings.set_plan)

@@ -29,6 +29,12 @@ CALLS: Mapping[str, Sequence[Sequence[str]]] = {
     "characters": [("characters", "--json")],
     "show": [("show", "Mira - Branch", "--json")],
     "preview": [("preview", "Mira - 2026", "--json"), ("preview", "Unanswered", "--json")],
+    "settings": [
+        ("settings", "--json"),
+        ("settings", "Unanswered", "--model", "m", "--context-limit", "9000", "--json"),
+    ],
+    "rename": [("rename", "Mira - Branch", "Mira - Fork", "--json")],
+    "delete": [("delete", "2026-06", "--yes", "--json")],
     "export": [("export", "Mira - 2026", "--output", "back.jsonl", "--json")],
     "limits": [("limits", "--json")],
     "doctor": [("doctor", "--json")],
@@ -38,6 +44,7 @@ CALLS: Mapping[str, Sequence[Sequence[str]]] = {
 
 MAPS = {
     "import": ("[].unknown",),
+    "settings": ("from",),
     "limits": ("limits", "plans", "plans.*"),
     "demo": ("early",),
 }

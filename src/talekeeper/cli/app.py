@@ -11,11 +11,26 @@ import typer
 from rich.console import Console
 
 from talekeeper import __version__
-from talekeeper.cli import doctoring, importing, listing, previewing
+from talekeeper.cli import chatting, doctoring, importing, listing, previewing, settings
 from talekeeper.cli.exporting import export_to
-from talekeeper.compose.strategies import STRATEGIES
+from talekeeper.cli.options import (
+    AsJson,
+    ChatName,
+    ContextLimitOption,
+    InputOption,
+    LiveCapOption,
+    ModeOption,
+    ReplacingOption,
+    ReserveOption,
+    SpeakerOption,
+    StrategyOption,
+    TokenizerOption,
+    given,
+    mode_named,
+)
+from talekeeper.cli.plain import counted, plain
 from talekeeper.config import Config
-from talekeeper.domain.block import Mode
+from talekeeper.domain.chat import Chat
 from talekeeper.domain.limits import PLANS, plan_named
 from talekeeper.keeper import Keeper
 
@@ -29,40 +44,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Long-term memory for character chat.",
 )
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-ChatName = Annotated[
-    str, typer.Argument(metavar="CHAT", help="An id, a title, or the beginning of one.")
-]
-
-InputOption = Annotated[
-    str | None,
-    typer.Option("-i", "--input", metavar="TEXT", help="What you are about to say."),
-]
-ContextLimitOption = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="Context limit in tokens.")
-]
-ReserveOption = Annotated[
-    int | None, typer.Option(min=0, metavar="N", help="Tokens kept free for the reply.")
-]
-StrategyOption = Annotated[
-    str | None, typer.Option(metavar="S", help=f"What gives way: {', '.join(STRATEGIES)}.")
-]
-LiveCapOption = Annotated[
-    bool | None,
-    typer.Option("--live-cap/--no-live-cap", help="Whether the live window is capped."),
-]
-TokenizerOption = Annotated[
-    str | None,
-    typer.Option(metavar="T", help="o200k_base, cl100k_base or approximate."),
-]
-SpeakerOption = Annotated[
-    str | None, typer.Option(metavar="NAME-OR-ID", help="Who replies, in a group.")
-]
-ReplacingOption = Annotated[
-    int | None, typer.Option(metavar="NUMBER", help="As if this reply were regenerated.")
-]
-ModeOption = Annotated[str, typer.Option(help="reply, continue or impersonate.")]
 
 
 def _show_version(wanted: bool) -> None:
@@ -90,8 +71,7 @@ def options(
     ] = False,
 ) -> None:
     """Long-term memory for character chat."""
-    given = {"db": db, "account": account}
-    context.obj = Config(**{name: value for name, value in given.items() if value is not None})
+    context.obj = Config(**given(db=db, account=account))
 
 
 def _with_keeper(context: typer.Context, work: Callable[[Keeper], Awaitable[T]]) -> T:
@@ -195,15 +175,14 @@ def preview(
     as_json: AsJson = False,
 ) -> None:
     """Show what the model would see now, and what stays out and why. Records nothing."""
-    given = {
-        "context_limit": context_limit,
-        "reserve": reserve,
-        "strategy": strategy,
-        "tokenizer": tokenizer,
-        "live_cap": live_cap,
-    }
-    overrides = {name: value for name, value in given.items() if value is not None}
-    chosen: Mode = previewing.mode_named(mode)
+    overrides = given(
+        context_limit=context_limit,
+        reserve=reserve,
+        strategy=strategy,
+        tokenizer=tokenizer,
+        live_cap=live_cap,
+    )
+    chosen = mode_named(mode)
 
     async def work(keeper: Keeper) -> previewing.Preview:
         found = await keeper.chats.find(chat)
@@ -222,6 +201,92 @@ def preview(
         _print_json(result.context.as_json())
     else:
         previewing.show(Console(), result)
+
+
+@app.command("settings")
+def settings_(
+    context: typer.Context,
+    chat: Annotated[
+        str | None, typer.Argument(metavar="CHAT", help="A chat; without one, the account.")
+    ] = None,
+    model: settings.ModelOption = None,
+    context_limit: ContextLimitOption = None,
+    reserve: ReserveOption = None,
+    tokenizer: TokenizerOption = None,
+    strategy: StrategyOption = None,
+    live_cap: LiveCapOption = None,
+    names: settings.NamesOption = None,
+    main_prompt: settings.MainPromptOption = None,
+    post_history: settings.PostHistoryOption = None,
+    prefill: settings.PrefillOption = None,
+    authors_note: settings.AuthorsNoteOption = None,
+    authors_note_depth: settings.NoteDepthOption = None,
+    authors_note_role: settings.NoteRoleOption = None,
+    share: settings.ShareOption = None,
+    image_tokens: settings.ImageTokensOption = None,
+    unset: settings.UnsetOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the settings in force and where each comes from; with options, change them."""
+    options = given(
+        model=model,
+        context_limit=context_limit,
+        reserve=reserve,
+        tokenizer=tokenizer,
+        strategy=strategy,
+        live_cap=live_cap,
+        names=names,
+        main_prompt=main_prompt,
+        post_history=post_history,
+        prefill=prefill,
+        image_tokens=image_tokens,
+    )
+    note = given(text=authors_note, depth=authors_note_depth, role=authors_note_role)
+    changes = settings.changes_of(options, note, share or (), unset or ())
+    found = _with_keeper(context, lambda keeper: settings.in_force(keeper, chat, changes))
+    if as_json:
+        _print_json(found.as_json())
+    else:
+        settings.show(Console(), found)
+
+
+@app.command()
+def rename(
+    context: typer.Context,
+    chat: ChatName,
+    title: Annotated[str, typer.Argument(metavar="TITLE", help="The new title.")],
+    as_json: AsJson = False,
+) -> None:
+    """Give a chat another title."""
+
+    async def work(keeper: Keeper) -> tuple[Chat, str]:
+        found = await keeper.chats.find(chat)
+        return await keeper.chats.rename(found.id, title), found.title
+
+    renamed, before = _with_keeper(context, work)
+    if as_json:
+        _print_json(chatting.renamed_json(renamed, before))
+    else:
+        typer.echo(f"{plain(before)} is called {plain(renamed.title)} now.")
+
+
+@app.command()
+def delete(
+    context: typer.Context,
+    chat: ChatName,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Delete a chat with all its messages. Asks first. Characters and personas stay."""
+    found = _with_keeper(context, lambda keeper: keeper.chats.find(chat))
+    if not yes:
+        chatting.confirm_deletion(found)
+    _with_keeper(context, lambda keeper: keeper.chats.delete(found.id))
+    if as_json:
+        _print_json(chatting.deleted_json(found))
+    else:
+        went = counted(found.messages, "message")
+        typer.echo(f"Deleted {plain(found.title)} with its {went}.")
 
 
 @app.command()

@@ -1,18 +1,16 @@
 """``talekeeper preview``: a bar of the budget, the blocks, and what stayed out and why."""
 
 from dataclasses import dataclass
-from typing import get_args
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from talekeeper.cli.plain import safe
-from talekeeper.domain.block import Context, Mode, Receipt, Row
+from talekeeper.domain.block import Context, Receipt, Row
 from talekeeper.domain.chat import Chat
-from talekeeper.domain.errors import InvalidInput
 
-__all__ = ["Preview", "mode_named", "show", "show_receipt"]
+__all__ = ["Preview", "show", "show_receipt"]
 
 _COLOURS = {
     "main_prompt": "blue",
@@ -46,15 +44,6 @@ class Preview:
 
     chat: Chat
     context: Context
-
-
-def mode_named(name: str) -> Mode:
-    """The mode of that name. InvalidInput lists them."""
-    for mode in get_args(Mode):
-        if mode == name:
-            found: Mode = mode
-            return found
-    raise InvalidInput(f"There is no mode {name!r}; there are {', '.join(get_args(Mode))}.")
 
 
 def show(console: Console, preview: Preview) -> None:

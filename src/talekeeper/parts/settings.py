@@ -1,16 +1,23 @@
 """``keeper.settings``: how prompts are composed, for the account and for single chats."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from sqlalchemy import Connection
 
 from talekeeper.compose.strategies import strategy_named
 from talekeeper.domain.limits import Plan, plan_named
 from talekeeper.domain.settings import GenerationSettings
 from talekeeper.parts.desk import Desk
 from talekeeper.record import accounts
+from talekeeper.store import accounts as account_rows
 from talekeeper.store import chats as chat_rows
 from talekeeper.text.tokens import tokenizer_named
 
-__all__ = ["Settings"]
+__all__ = ["Origin", "Settings"]
+
+Origin = Literal["chat", "account", "default"]
+"""Where a setting that is in force was set."""
 
 
 class Settings:
@@ -26,6 +33,22 @@ class Settings:
             state = await desk.read(chat_rows.state, desk.key(chat))
             return state.settings
         return await desk.read(accounts.account_settings, desk.account.id)
+
+    async def origins(self, chat: str | None = None) -> Mapping[str, Origin]:
+        """For each setting of :meth:`get`, by name, where its value comes from."""
+        desk = self._desk
+
+        def unit(connection: Connection) -> Mapping[str, Origin]:
+            own: Mapping[str, Any] = {}
+            if chat is not None:
+                own = chat_rows.state(connection, desk.key(chat)).chat_settings
+            account = account_rows.get(connection, desk.account.id).settings
+            return {
+                name: "chat" if name in own else "account" if name in account else "default"
+                for name in GenerationSettings.model_fields
+            }
+
+        return await desk.read(unit)
 
     async def change(self, chat: str | None = None, /, **changes: Any) -> GenerationSettings:
         """Change settings of a chat, or of the account. InvalidInput names what is wrong."""
