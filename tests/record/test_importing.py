@@ -296,7 +296,11 @@ def test_what_was_changed_here_is_written_and_the_rest_is_not_touched(
 ) -> None:
     async def story() -> None:
         async with open_keeper() as keeper:
-            lines: list[Any] = [header(), *(dict(one, foreign={"b": 1, "a": None}) for one in TALK)]
+            foreign = {"b": 1, "a": None}
+            lines: list[Any] = [
+                header(integrity="i"),
+                *(dict(one, foreign=foreign) for one in TALK),
+            ]
             report = await brought(keeper, *lines)
             assert report.id is not None
             await keeper.messages.edit(report.id, 3, "No walnuts, ever.")

@@ -17,9 +17,10 @@ from talekeeper.formats.st_chat import read_st_chat
 from talekeeper.parts.desk import Desk
 from talekeeper.record import cards
 from talekeeper.record.exporting import export_chat
-from talekeeper.record.importing import Chained, ChatImport
+from talekeeper.record.importing import ChatImport
 from talekeeper.record.relation import Digest, Follower, Relation, chained
 from talekeeper.record.report import ImportReport
+from talekeeper.record.taking_over import Chained
 
 __all__ = ["Files", "Progress"]
 

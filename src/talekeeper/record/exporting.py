@@ -1,7 +1,7 @@
 """Writing a chat as a SillyTavern file: untouched lines byte for byte, the others anew."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import BinaryIO
+from typing import Protocol
 
 from sqlalchemy import Connection
 
@@ -10,17 +10,25 @@ from talekeeper.domain.settings import AuthorsNote
 from talekeeper.formats.imported import ImportedHeader
 from talekeeper.formats.st_line import read_line
 from talekeeper.formats.st_write import write_header, write_line
+from talekeeper.record.marks import Mark, mark_of
 from talekeeper.store import chats as chat_rows
 from talekeeper.store import lined_messages as lined_rows
 from talekeeper.store import lines as line_rows
 from talekeeper.store.keys import ChatKey
 
-__all__ = ["export_chat"]
+__all__ = ["Sink", "export_chat"]
 
 _PAGE = 500
 
 
-def export_chat(connection: Connection, key: ChatKey, out: BinaryIO) -> int:
+class Sink(Protocol):
+    """What takes an export: an open file, or what only counts or hashes its bytes."""
+
+    def write(self, raw: bytes, /) -> int:
+        """Take the next bytes; answers how many they are."""
+
+
+def export_chat(connection: Connection, key: ChatKey, out: Sink) -> int:
     """Write the chat to ``out`` on one snapshot; answers the bytes written. Raises NotFound."""
     state = chat_rows.state(connection, key)
     source = line_rows.import_of(connection, key)
@@ -29,10 +37,11 @@ def export_chat(connection: Connection, key: ChatKey, out: BinaryIO) -> int:
         for member in chat_rows.participants_of(connection, key)
     }
     written, held = 0, b""
-    if source is None:
-        held = write_header(authors_note=AuthorsNote(**state.chat_settings.get("authors_note", {})))
+    mark = mark_of(connection, key)
     note = AuthorsNote.model_validate(state.chat_settings.get("authors_note") or {})
-    for piece in _with_note(_pieces(connection, key, keys), note):
+    if source is None:
+        held = write_header(authors_note=note, **mark._asdict())
+    for piece in _with_header(_pieces(connection, key, keys), note, mark):
         if held and not held.endswith(b"\n"):
             held += b"\n"
         written += out.write(held)
@@ -44,8 +53,8 @@ def export_chat(connection: Connection, key: ChatKey, out: BinaryIO) -> int:
     return written + out.write(held)
 
 
-def _with_note(pieces: Iterable[bytes], note: AuthorsNote) -> Iterator[bytes]:
-    """The same lines, with the chat's own author's note in the header, if there is a header."""
+def _with_header(pieces: Iterable[bytes], note: AuthorsNote, mark: Mark) -> Iterator[bytes]:
+    """The same lines, with the chat's own note and mark in the header, if there is a header."""
     lines = iter(pieces)
     for piece in lines:
         # Looking for the name first: parsing every line of a file without a header would be slow.
@@ -53,7 +62,7 @@ def _with_note(pieces: Iterable[bytes], note: AuthorsNote) -> Iterator[bytes]:
         if not (looks_so and isinstance(read_line(piece, line=1), ImportedHeader)):
             yield piece
             continue
-        yield write_header(raw=piece, authors_note=note)
+        yield write_header(raw=piece, authors_note=note, **mark._asdict())
         break
     yield from lines
 
@@ -74,14 +83,19 @@ def _pieces(
             elif messages:
                 said = [m.message for m in messages]
                 yield write_line(said, row.raw, speaker_key=keys.get(said[0].character_id))
+    for group in _tool_groups(_own(connection, key)):
+        yield write_line(group, speaker_key=keys.get(group[0].character_id))
+
+
+def _own(connection: Connection, key: ChatKey) -> Iterator[Message]:
+    """The messages that came from no file."""
     number = 0
     while fresh := lined_rows.without_line(connection, key, after=number, limit=_PAGE):
         number = fresh[-1].number
-        for group in _tool_groups(fresh):
-            yield write_line(group, speaker_key=keys.get(group[0].character_id))
+        yield from fresh
 
 
-def _tool_groups(messages: Sequence[Message]) -> Iterator[Sequence[Message]]:
+def _tool_groups(messages: Iterable[Message]) -> Iterator[Sequence[Message]]:
     """Messages one by one, a call together with the results that follow it."""
     group: list[Message] = []
     for message in messages:

@@ -3,22 +3,21 @@
 from collections.abc import Iterable
 
 from talekeeper.domain.chat import Swipe
-from talekeeper.domain.settings import AuthorsNote
 from talekeeper.formats.imported import ImportedHeader, ImportedLine, ImportedMessage, SkippedLine
 from talekeeper.formats.st_line import read_line
 from talekeeper.record.texts import storable
 from talekeeper.store.lines import LineRow
 from talekeeper.text.tokens import Tokenizer
 
-__all__ = ["line_row", "note_in", "swipes_of", "user_in"]
+__all__ = ["header_in", "line_row", "swipes_of", "user_in"]
 
 
-def note_in(head: Iterable[LineRow]) -> AuthorsNote | None:
-    """The author's note in the header among a file's first lines."""
+def header_in(head: Iterable[LineRow]) -> ImportedHeader | None:
+    """The header among a file's first lines."""
     for row in head:
         item = read_line(row.raw, line=row.line) if row.chain is None and row.raw else None
         if isinstance(item, ImportedHeader):
-            return item.authors_note
+            return item
     return None
 
 

@@ -18,18 +18,15 @@ from talekeeper.domain.chat import Message
 from talekeeper.domain.errors import Conflict, NotFound
 from talekeeper.domain.limits import LIMITS
 from talekeeper.domain.settings import AuthorsNote
-from talekeeper.formats.imported import (
-    ImportedHeader,
-    ImportedLine,
-    ImportedMessage,
-    SkippedLine,
-)
+from talekeeper.formats.imported import ImportedHeader, ImportedLine, ImportedMessage, SkippedLine
 from talekeeper.record import forks, people
 from talekeeper.record.casting import Casting
-from talekeeper.record.imported_lines import line_row, note_in, swipes_of, user_in
+from talekeeper.record.imported_lines import header_in, line_row, swipes_of, user_in
 from talekeeper.record.relation import Digest, Relation
 from talekeeper.record.report import ImportReport, Tally
+from talekeeper.record.taking_over import CHANGED, Chained, adopt, overlay, reline
 from talekeeper.record.texts import storable
+from talekeeper.record.walk import Walk
 from talekeeper.store import accounts as account_rows
 from talekeeper.store import chats as chat_rows
 from talekeeper.store import lined_messages as lined_rows
@@ -43,11 +40,7 @@ from talekeeper.store.message_rows import message_row, swipe_row
 from talekeeper.store.statistics import take_stock
 from talekeeper.text.tokens import Tokenizer, tokenizer_named
 
-__all__ = ["Chained", "ChatImport"]
-
-_CHANGED = "The chat changed while the file was read. Nothing was imported; import again."
-
-Chained = tuple[ImportedHeader | ImportedLine | SkippedLine, bytes | None]
+__all__ = ["ChatImport"]
 
 
 @dataclass(slots=True)
@@ -70,6 +63,7 @@ class ChatImport:
     _last_line: int = 0
     _old_note: AuthorsNote | None = None
     _unlined: Iterator[Sequence[int]] | None = None
+    _walk: Walk | None = None
     _heard: int = 0
     _user: str | None = None
     _ends_with_newline: bool = False
@@ -95,15 +89,17 @@ class ChatImport:
         chat_rows.sweep(connection, before=now - idle)
         base = self.target
         if base and chat_rows.state(connection, base, lock=True).version != self.relation.version:
-            raise Conflict(_CHANGED)
+            raise Conflict(CHANGED)
         if base and self.relation.kind == "branch":
             number = self.relation.number
             forks.fork(
                 connection, base, self.key, number, now=now, title=self.title, importing=True
             )
             base = self.key
+            line_rows.remove_after(connection, self.key, self.relation.line)
             if not self.relation.aligned:
-                self._unlined = iter(lined_rows.unline(connection, self.key))
+                held = lined_rows.unline(connection, self.key)
+                self._unlined = iter(held[: self.relation.lined])
         else:
             chat_rows.insert_chat(
                 connection,
@@ -130,14 +126,26 @@ class ChatImport:
         self._number = state.next_number
         self._casting.members = chat_rows.participants_of(connection, base)
         self._casting.main = self._casting.members[0].name if self._casting.members else None
-        self._last_line = line_rows.last(connection, base)
-        self._old_note = note_in(line_rows.page(connection, base, after=-1, limit=3))
+        self._walk = Walk(base, number=self._walked_from(connection, base))
+        if self.relation.shared > self.relation.lined:
+            self._last_line = self.relation.line
+        else:
+            self._last_line = line_rows.last(connection, base)
+        header = header_in(line_rows.page(connection, base, after=-1, limit=3))
+        self._old_note = header.authors_note if header else None
+
+    def _walked_from(self, connection: Connection, base: ChatKey) -> int:
+        """The last message of the lines that agree: from there on messages themselves do."""
+        last = None
+        if self.relation.lined and self.target:
+            last = lined_rows.last_of_line(connection, self.target, self.relation.line)
+        return last.number if last else 0
 
     def write(self, connection: Connection, batch: Sequence[Chained], *, now: datetime) -> None:
         """Write the next items of the file in one transaction."""
         self._still_there(connection)
-        shared, fresh = self._divide(batch)
-        self._overlay(connection, shared)
+        shared, walked, fresh = self._divide(batch)
+        self._take_over(connection, shared, walked)
         messages: list[dict[str, Any]] = []
         swipes: list[dict[str, Any]] = []
         kept: list[LineRow] = []
@@ -161,12 +169,15 @@ class ChatImport:
 
     def count(self, batch: Iterable[Chained]) -> None:
         """Take items into account without writing anything: a dry run."""
-        _, fresh = self._divide(batch)
+        _, _, fresh = self._divide(batch)
         self.added += sum(len(i.messages) for i, _ in fresh if isinstance(i, ImportedLine))
 
-    def _divide(self, batch: Iterable[Chained]) -> tuple[list[Chained], list[Chained]]:
-        """What the chat that is there holds already, and what is new; counts both."""
+    def _divide(
+        self, batch: Iterable[Chained]
+    ) -> tuple[list[Chained], list[Chained], list[Chained]]:
+        """What the chat's own file has, what only the chat itself has, what is new; counts all."""
         shared: list[Chained] = []
+        walked: list[Chained] = []
         fresh: list[Chained] = []
         for item, chain in batch:
             self.tally.count(item)
@@ -177,9 +188,26 @@ class ChatImport:
             if isinstance(item, ImportedLine):
                 self._heard += 1
                 self._user = self._user or user_in(item)
-            old = self.target is not None and self._heard <= self.relation.shared
-            (shared if old else fresh).append((item, chain))
-        return shared, fresh
+            if self.target is None or self._heard > self.relation.shared:
+                fresh.append((item, chain))
+            else:
+                lined = self._heard <= self.relation.lined
+                (shared if lined else walked).append((item, chain))
+        return shared, walked, fresh
+
+    def _take_over(
+        self, connection: Connection, shared: Sequence[Chained], walked: Sequence[Chained]
+    ) -> None:
+        base = self.key if self.relation.kind == "branch" else self.target
+        if base is None:
+            return
+        if self._unlined is not None:
+            reline(connection, self.key, shared, self._unlined, self._counter)
+        elif self.relation.aligned:
+            overlay(connection, base, self.key, shared, self._counter)
+        if walked and self._walk:
+            lines = [(self._line_number(item), (item, chain)) for item, chain in walked]
+            adopt(connection, self.key, self._walk, lines, self._counter)
 
     def _meet(self, header: ImportedHeader) -> None:
         self.header = header
@@ -194,74 +222,6 @@ class ChatImport:
             return item.line
         self._last_line += 1
         return self._last_line
-
-    def _overlay(self, connection: Connection, shared: Sequence[Chained]) -> None:
-        """Take over lines that changed in the file since, where the person changed nothing."""
-        if self._unlined is not None:
-            self._reline(connection, shared, self._unlined)
-            return
-        base = self.key if self.relation.kind == "branch" else self.target
-        found = {item.line: (item, chain) for item, chain in shared if item.raw}
-        if base is None or not found or not self.relation.aligned:
-            return
-        known = line_rows.raw_of(connection, base, list(found))
-        differing = [line for line, (item, _) in found.items() if known.get(line) != item.raw]
-        if not differing:
-            return
-        held = lined_rows.of_lines(connection, base, differing[0], differing[-1])
-        for line in differing:
-            item, chain = found[line]
-            messages = held.get(line, [])
-            if isinstance(item, ImportedLine):
-                same = len(messages) == len(item.messages)
-                if not same or not all(message.untouched for message in messages):
-                    continue
-                for old, imported in zip(messages, item.messages, strict=True):
-                    self._replace(connection, old.message, imported, line)
-            line_rows.remove(connection, self.key, line)
-            line_rows.insert_lines(connection, self.key, [line_row(line, item, chain)])
-
-    def _reline(
-        self, connection: Connection, shared: Sequence[Chained], unlined: Iterator[Sequence[int]]
-    ) -> None:
-        """Give the messages of a fork the lines of its own file, where its parent's differ."""
-        kept: list[LineRow] = []
-        for item, chain in shared:
-            if item.raw:
-                kept.append(line_row(item.line, item, chain))
-            if not isinstance(item, ImportedLine):
-                continue
-            numbers = next(unlined)
-            if len(numbers) == len(item.messages):
-                for number, imported in zip(numbers, item.messages, strict=True):
-                    old = rows.get(connection, self.key, number)
-                    self._replace(connection, old, imported, item.line)
-        line_rows.insert_lines(connection, self.key, kept)
-
-    def _replace(
-        self, connection: Connection, old: Message, imported: ImportedMessage, line: int
-    ) -> None:
-        rows.remove(connection, self.key, [old.number])
-        message = Message(
-            number=old.number,
-            role=imported.role,
-            speaker=storable(imported.speaker),
-            character_id=old.character_id,
-            active=imported.active,
-            turn=old.turn,
-            cell=old.cell,
-            version=old.version + 1,
-            swipes=swipes_of(imported, self._counter),
-            excluded=imported.excluded,
-            forget=old.forget,
-            external_id=old.external_id,
-            tool_call_id=imported.tool_call_id,
-        )
-        rows.insert_many(
-            connection,
-            [message_row(self.key, message, line=line, line_version=message.version)],
-            [swipe_row(self.key, message.number, swipe) for swipe in message.swipes],
-        )
 
     def _message(self, connection: Connection, imported: ImportedMessage) -> Message:
         assert self._casting is not None
@@ -311,8 +271,10 @@ class ChatImport:
         if self.target and self.relation.kind == "longer":
             key = self.target
             if chat_rows.state(connection, key, lock=True).version != self.relation.version:
-                raise Conflict(_CHANGED)
+                raise Conflict(CHANGED)
             rows.move(connection, self.key, key)
+            if self.relation.shared > self.relation.lined:
+                line_rows.remove_after(connection, key, self.relation.line)
             line_rows.move(connection, self.key, key)
             chat_rows.remove(connection, self.key)
         self._casting.save(connection, key, now=now)

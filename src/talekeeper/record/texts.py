@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from talekeeper.domain.errors import InvalidInput
 from talekeeper.domain.limits import LIMITS
 
-__all__ = ["check_texts", "checked", "checked_name", "storable"]
+__all__ = ["check_texts", "checked", "checked_name", "storable", "storable_name"]
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -56,6 +56,11 @@ def storable(text: str) -> str:
     if "\x00" not in text and (text.isascii() or _encodable(text)):
         return text
     return _UNSTORABLE.sub("\ufffd", text)
+
+
+def storable_name(text: str) -> str:
+    """The same for a name or title, which is cut where it is longer than one may be."""
+    return storable(text)[: LIMITS.title_characters]
 
 
 def _encodable(text: str) -> bool:

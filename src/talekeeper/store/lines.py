@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, or_, select, update
 
 from talekeeper.store.bulk import insert_rows
 from talekeeper.store.copying import copied
-from talekeeper.store.keys import ChatKey
+from talekeeper.store.keys import ChatKey, is_id
 from talekeeper.store.tables import chats, imports, lines, messages
 
 __all__ = [
@@ -22,11 +22,13 @@ __all__ = [
     "imports_of",
     "insert_lines",
     "last",
+    "marked",
     "move",
     "page",
     "positions",
     "raw_of",
     "remove",
+    "remove_after",
     "replace_import",
     "with_digest",
 ]
@@ -182,6 +184,12 @@ def copy_until(connection: Connection, source: ChatKey, target: ChatKey, number:
     connection.execute(copied(imports, source, target))
     connection.execute(copied(lines, source, target, lines.c.line <= last_line))
     _no_longer_whole(connection, target)
+    # The mark says which chat a file is, and the copy is another one.
+    connection.execute(
+        update(imports)
+        .where(imports.c.account_id == target.account, imports.c.chat_id == target.chat)
+        .values(integrity=target.chat)
+    )
 
 
 def forget_after(connection: Connection, key: ChatKey, number: int) -> None:
@@ -245,9 +253,33 @@ def with_digest(connection: Connection, account: str, digest: bytes) -> str | No
     ).scalar()
 
 
+def marked(connection: Connection, account: str, mark: str) -> list[str]:
+    """The visible chats whose file carries a mark, or whose id it is; the oldest first."""
+    same = [imports.c.integrity == mark]
+    if is_id(mark):
+        same.append(chats.c.id == mark)
+    return list(
+        connection.execute(
+            select(chats.c.id)
+            .outerjoin_from(
+                chats,
+                imports,
+                and_(chats.c.account_id == imports.c.account_id, chats.c.id == imports.c.chat_id),
+            )
+            .where(chats.c.account_id == account, chats.c.importing_since.is_(None), or_(*same))
+            .order_by(chats.c.id)
+        ).scalars()
+    )
+
+
 def remove(connection: Connection, key: ChatKey, line: int) -> None:
     """Let go of one line."""
     connection.execute(delete(lines).where(_in(key), lines.c.line == line))
+
+
+def remove_after(connection: Connection, key: ChatKey, line: int) -> None:
+    """Let go of all lines above one."""
+    connection.execute(delete(lines).where(_in(key), lines.c.line > line))
 
 
 def last(connection: Connection, key: ChatKey) -> int:
