@@ -3,32 +3,12 @@
 Three verbs: *record* what was said, *compose* what the model should see, *settle* what is derived.
 """
 
-from talekeeper.compose.request import Request
-from talekeeper.compose.stateless import compose_messages
-from talekeeper.domain.block import Context, Receipt, Row
-from talekeeper.domain.character import Card, Character, DepthPrompt, Persona
-from talekeeper.domain.chat import Chat, Message, Part, Swipe, ToolCall
-from talekeeper.domain.errors import (
-    Ambiguous,
-    BudgetExceeded,
-    Conflict,
-    InvalidInput,
-    NotFound,
-    StoreBusy,
-    StoreClosed,
-    StoreError,
-    StoreTooNew,
-    TalekeeperError,
-    UnreadableFile,
-)
-from talekeeper.domain.limits import LIMITS, PLANS, Limits, Plan
-from talekeeper.domain.settings import AuthorsNote, GenerationSettings, Shares
-from talekeeper.keeper import Keeper
-from talekeeper.record.messages import NewMessage, NewSwipe
-from talekeeper.record.report import ImportReport
-from talekeeper.sync import SyncKeeper
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
+if TYPE_CHECKING:
+    from talekeeper.public import *  # noqa: F403
+
+__all__ = [  # noqa: F405
     "LIMITS",
     "PLANS",
     "Ambiguous",
@@ -70,3 +50,18 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """A public name, loaded at its first use: so the command line can be stopped at once."""
+        if name not in __all__:
+            raise AttributeError(f"module 'talekeeper' has no attribute {name!r}")
+        from talekeeper import public
+
+        globals().update({known: getattr(public, known) for known in public.__all__})
+        return globals()[name]
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from talekeeper.cli.main import run
+from talekeeper.cli.running import run
 from tests.record.st_files import chat_file, header, reply, said
 
 TALK = [

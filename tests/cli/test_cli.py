@@ -14,7 +14,7 @@ from tests.record.st_files import chat_file, header, reply, said
 
 def test_import_tells_what_came_in(cli: Cli, mira: Path) -> None:
     out = cli("import", str(mira))
-    assert "5 messages (5 added), 6 swipes, 1 excluded" in out
+    assert "(5 messages, 5 added, 6 swipes, 1 excluded)" in out
     assert "nothing added" in cli("import", str(mira)).replace("\n", " ")
     (report,) = cli.json("import", str(mira))
     assert report["outcome"] == "present"

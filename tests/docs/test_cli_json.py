@@ -12,7 +12,7 @@ from typer.main import get_command
 
 from talekeeper import SyncKeeper, ToolCall
 from talekeeper.cli.app import app
-from talekeeper.cli.main import run
+from talekeeper.cli.running import run
 from tests.docs.pages import page
 from tests.docs.samples import lay_out
 
@@ -24,6 +24,7 @@ CALLS: Mapping[str, Sequence[Sequence[str]]] = {
     "import": [
         ("import", "--json", *CHATS, GROUP, "broken.jsonl"),
         ("import", "--json", f"{USER}/worlds/lighthouse.json"),
+        ("import", "--json", f"{USER}/worlds"),
     ],
     "chats": [("chats", "--json")],
     "characters": [("characters", "--json")],

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -11,8 +12,9 @@ import typer
 from rich.console import Console
 
 from talekeeper import __version__
-from talekeeper.cli import chatting, doctoring, importing, listing, previewing, settings
+from talekeeper.cli import chatting, doctoring, importing, imports, listing, previewing, settings
 from talekeeper.cli.exporting import export_to
+from talekeeper.cli.gathering import gather, piped, spooled
 from talekeeper.cli.options import (
     AsJson,
     ChatName,
@@ -93,25 +95,48 @@ def import_(
     context: typer.Context,
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", readable=False, help="Cards (PNG, JSON), chats (JSONL)."),
+        typer.Argument(
+            metavar="FILE...",
+            readable=False,
+            help="Cards (PNG, JSON), chats (JSONL), folders; - is standard input.",
+        ),
     ],
+    name: Annotated[
+        str, typer.Option(metavar="NAME", help="What standard input is called.")
+    ] = "stdin",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Tell what would come in; write nothing.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Import character cards and SillyTavern chats."""
-    progress = importing.progress(Console(stderr=True))
-    outcomes = _with_keeper(
-        context, lambda keeper: importing.import_all(keeper, files, dry_run, progress)
-    )
+    console = Console(quiet=as_json)
+    gathered = gather(files)
+    one = len(gathered.files) == 1 and not gathered.passed_over
+    with ExitStack() as stack:
+        streams = {
+            path: stack.enter_context(spooled(path)) for path in gathered.files if piped(path)
+        }
+        run = importing.Run(
+            gathered,
+            streams=streams,
+            name=name,
+            dry_run=dry_run,
+            tell=lambda outcome: imports.show(console, outcome, dry_run=dry_run, details=one),
+        )
+        # One console for both on a terminal, so that the bar and the lines do not mix.
+        bar = console if console.is_terminal and not as_json else Console(stderr=True)
+        try:
+            _with_keeper(context, lambda keeper: run.go(keeper, bar))
+        except KeyboardInterrupt:
+            run.stopped = True
     if as_json:
-        _print_json([outcome.as_json() for outcome in outcomes])
-    else:
-        importing.show(Console(), outcomes, dry_run=dry_run)
-    if any(isinstance(outcome, importing.Failure) for outcome in outcomes):
-        failed = [o for o in outcomes if isinstance(o, importing.Failure)]
-        sys.stderr.write("".join(f"Error: {failure.error}\n" for failure in failed))
+        _print_json([outcome.as_json() for outcome in run.outcomes])
+    if run.stopped:
+        raise run.stopped_at()
+    imports.show_end(console, run.outcomes, dry_run=dry_run)
+    if run.failures:
+        sys.stderr.write("".join(f"Error: {failure.error}\n" for failure in run.failures))
         raise typer.Exit(1)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
-from talekeeper.cli import importing, previewing
+from talekeeper.cli import imports, previewing
 from talekeeper.cli.plain import safe
 from talekeeper.domain.chat import Message
 from talekeeper.keeper import Keeper
@@ -40,7 +40,8 @@ async def run_demo(console: Console) -> dict[str, Any]:
             with as_file(files("talekeeper.samples")) as samples:
                 paths = [samples / name for name in _SAMPLES]
                 reports = [await keeper.files.import_file(path) for path in paths]
-            importing.show(console, reports, dry_run=False)
+            for report in reports:
+                imports.show(console, report, dry_run=False, details=True)
             chat = (await keeper.chats.list())[0]
             context = await keeper.compose(chat.id)
             console.rule("2. What the model sees now")

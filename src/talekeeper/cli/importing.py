@@ -1,12 +1,14 @@
-"""``talekeeper import``: order, progress, and what came in."""
+"""``talekeeper import``: one file after the other, with progress, until done or stopped."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, BinaryIO, cast
 
+import anyio
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -17,32 +19,19 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from talekeeper.cli.plain import safe
+from talekeeper.cli.gathering import Gathered, PassedOver
+from talekeeper.cli.plain import counted, safe
 from talekeeper.domain.errors import TalekeeperError, UnreadableFile
-from talekeeper.formats.imported import Notice
 from talekeeper.keeper import Keeper
 from talekeeper.record.report import ImportReport
 
-__all__ = ["Failure", "import_all", "progress", "show"]
+__all__ = ["Failure", "Outcome", "Run", "Stopped"]
 
-_PNG = b"\x89PNG"
-_NOTICES_SHOWN = 10
-_OUTCOMES = {
-    "new": "imported",
-    "longer": "a longer version: its tail was added",
-    "branch": "a branch: imported as a fork",
-    "present": "there already: nothing added",
-    "filled": "imported: it fills the character that a chat had named",
-    "updated": "a newer file of what is there: its changes were taken over",
-}
-_DRY = {
-    "new": "would be imported",
-    "longer": "a longer version: its tail would be added",
-    "branch": "a branch: would become a fork",
-    "present": "there already: nothing would be added",
-    "filled": "would fill the character that a chat had named",
-    "updated": "a newer file of what is there: its changes would be taken over",
-}
+_NAMES_SAID = 5
+
+
+class Stopped(Exception):
+    """The user stopped a command; says what is done and what is not."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,8 +47,106 @@ class Failure:
         return {"file": self.file, "error": {"code": self.code, "message": self.error}}
 
 
+Outcome = ImportReport | Failure | PassedOver
+
+
+class Run:
+    """One import of one or more files. One that fails does not stop the others.
+
+    ``streams`` holds the files that came through a pipe; ``name`` is what those are called.
+    ``tell`` is called with each outcome as soon as it is there. ``outcomes`` grows meanwhile;
+    ``stopped`` says that the user broke it off.
+    """
+
+    def __init__(
+        self,
+        gathered: Gathered,
+        *,
+        streams: Mapping[Path, IO[bytes]],
+        name: str,
+        dry_run: bool,
+        tell: Callable[[Outcome], None],
+    ) -> None:
+        self.outcomes: list[Outcome] = []
+        self.stopped = False
+        self._files = gathered.files
+        self._passed_over = gathered.passed_over
+        self._streams = streams
+        self._name = name
+        self._dry_run = dry_run
+        self._tell = tell
+        self._under_way: Path | None = None
+
+    async def go(self, keeper: Keeper, console: Console) -> None:
+        """Import all files; ``console`` shows the progress. Ends early when the user says so."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._watch, group.cancel_scope)
+            with _progress(console) as shown:
+                for path in self._files:
+                    self._under_way = path
+                    self._take(await self._outcome(keeper, path, shown))
+            for item in self._passed_over:
+                self._take(item)
+            group.cancel_scope.cancel()
+
+    async def _watch(self, scope: anyio.CancelScope) -> None:
+        """End the run at Ctrl-C: what is written at that moment is written to its end."""
+        try:
+            with anyio.open_signal_receiver(signal.SIGINT) as signals:
+                async for _ in signals:
+                    self.stopped = True
+                    scope.cancel()
+        except NotImplementedError:
+            return  # Windows: the interrupt reaches the event loop by itself
+
+    def _take(self, outcome: Outcome) -> None:
+        self._under_way = None
+        self.outcomes.append(outcome)
+        self._tell(outcome)
+
+    async def _outcome(self, keeper: Keeper, path: Path, shown: Progress) -> Outcome:
+        task = shown.add_task(safe(path.name), total=_size(path))
+        try:
+            report = await self._import(keeper, path, partial(_advance, shown, task))
+        except TalekeeperError as error:
+            text = str(error)
+            if isinstance(error, UnreadableFile) and path.name not in text:
+                text = f"{path}: {text}"
+            return Failure(file=str(path), error=text, code=error.code)
+        finally:
+            shown.remove_task(task)
+        return replace(report, file=str(path))
+
+    async def _import(
+        self, keeper: Keeper, path: Path, progress: Callable[[int], None]
+    ) -> ImportReport:
+        files, dry_run = keeper.files, self._dry_run
+        if path not in self._streams:
+            return await files.import_file(path, dry_run=dry_run, progress=progress)
+        stream = cast("BinaryIO", self._streams[path])
+        return await files.import_stream(stream, self._name, dry_run=dry_run, progress=progress)
+
+    @property
+    def failures(self) -> Sequence[Failure]:
+        """The files that did not come in."""
+        return [outcome for outcome in self.outcomes if isinstance(outcome, Failure)]
+
+    def stopped_at(self) -> Stopped:
+        """Which files came in before the user broke it off, and that the last one left nothing."""
+        came = [outcome.file for outcome in self.outcomes if isinstance(outcome, ImportReport)]
+        more = f" and {len(came) - _NAMES_SAID} more" if len(came) > _NAMES_SAID else ""
+        read = "Read" if self._dry_run else "Came in"
+        said = [f"Stopped. {read}: {', '.join(came[:_NAMES_SAID]) or 'nothing'}{more}."]
+        if self._under_way:
+            said.append(f"{self._under_way} was under way and left nothing.")
+        rest = len(self._files) - len(came) - len(self.failures) - bool(self._under_way)
+        if rest:
+            said.append(f"Not begun: {counted(rest, 'file')}.")
+        return Stopped(" ".join(said))
+
+
 @contextmanager
-def progress(console: Console) -> Iterator[Progress]:
+def _progress(console: Console) -> Iterator[Progress]:
     """A progress bar on a terminal, nothing elsewhere."""
     with Progress(
         TextColumn("{task.description}"),
@@ -73,29 +160,6 @@ def progress(console: Console) -> Iterator[Progress]:
         yield bar
 
 
-async def import_all(
-    keeper: Keeper, files: Sequence[Path], dry_run: bool, bar: AbstractContextManager[Progress]
-) -> list[ImportReport | Failure]:
-    """Import files, cards first and branches last; one that fails does not stop the others."""
-    outcomes: list[ImportReport | Failure] = []
-    with bar as shown:
-        for path in sorted(files, key=_turn):
-            task = shown.add_task(safe(path.name), total=_size(path))
-            try:
-                report = await keeper.files.import_file(
-                    path, dry_run=dry_run, progress=partial(_advance, shown, task)
-                )
-            except TalekeeperError as error:
-                text = str(error)
-                if isinstance(error, UnreadableFile) and path.name not in text:
-                    text = f"{path}: {text}"
-                outcomes.append(Failure(file=str(path), error=text, code=error.code))
-            else:
-                outcomes.append(replace(report, file=str(path)))
-            shown.remove_task(task)
-    return outcomes
-
-
 def _advance(shown: Progress, task: TaskID, read: int) -> None:
     shown.update(task, completed=read)
 
@@ -105,65 +169,3 @@ def _size(path: Path) -> int | None:
         return path.stat().st_size
     except OSError:
         return None
-
-
-def _turn(path: Path) -> int:
-    """Cards come before chats, so that chats find their characters; parents before branches."""
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(65536)
-    except OSError:
-        return 0
-    first, _, rest = head.partition(b"\n")
-    if head.startswith(_PNG) or b'"first_mes"' in head or not rest.lstrip().startswith(b"{"):
-        return 0
-    return 2 if b'"main_chat"' in first else 1
-
-
-def show(console: Console, outcomes: Iterable[ImportReport | Failure], *, dry_run: bool) -> None:
-    """One paragraph a file: what came in, what was kept but not understood, warnings."""
-    for outcome in outcomes:
-        if isinstance(outcome, Failure):
-            console.print(f"[red]✗[/] {safe(outcome.file)}: not imported")
-            continue
-        said = (_DRY if dry_run else _OUTCOMES)[outcome.outcome]
-        console.print(f"[green]✓[/] [bold]{safe(outcome.title)}[/] — {said}", highlight=False)
-        for line in _details(outcome):
-            console.print(f"    {safe(line)}", highlight=False)
-        _show_notices(console, outcome)
-
-
-def _details(report: ImportReport) -> Iterator[str]:
-    if report.kind == "character":
-        yield (
-            f"character, {report.book_entries} entries in its book"
-            if report.book_entries
-            else ("character")
-        )
-    else:
-        yield (
-            f"{report.messages} messages ({report.added} added), {report.swipes} swipes, "
-            f"{report.excluded} excluded"
-        )
-        if report.skipped_lines:
-            yield f"{report.skipped_lines} lines were not understood; they are kept for export"
-    if report.id:
-        yield f"id {report.id}"
-    if report.unknown:
-        names = ", ".join(list(report.unknown)[:8])
-        more = f" and {len(report.unknown) - 8} more" if len(report.unknown) > 8 else ""
-        yield f"kept but not understood: {names}{more}"
-
-
-def _show_notices(console: Console, report: ImportReport) -> None:
-    for notice in report.notices[:_NOTICES_SHOWN]:
-        console.print(f"    [yellow]![/] {safe(_place(notice))}", highlight=False)
-    hidden = len(report.notices) - _NOTICES_SHOWN + report.notices_left_out
-    if hidden > 0:
-        console.print(f"    [yellow]![/] and {hidden} more warnings (--json lists them)")
-
-
-def _place(notice: Notice) -> str:
-    where = [f"line {notice.line}"] if notice.line and "ine " not in notice.text[:5] else []
-    where += [notice.path] if notice.path else []
-    return f"{', '.join(where)}: {notice.text}" if where else notice.text

@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from talekeeper.cli.plain import safe
+from talekeeper.cli.plain import counted, safe
 from talekeeper.domain.character import Character
 from talekeeper.domain.chat import Chat, Message
 from talekeeper.domain.limits import LIMITS, Plan, describe
@@ -67,7 +67,7 @@ def show_chats(console: Console, found: Sequence[Chat], names: Names) -> None:
             fork = f", fork of {chat.forked_from[0]} at {chat.forked_from[1]}"
         console.print(f"[bold]{safe(chat.title)}[/]", highlight=False, soft_wrap=True)
         console.print(
-            f"  {chat.id}  {chat.messages} messages with {who}, "
+            f"  {chat.id}  {counted(chat.messages, 'message')} with {who}, "
             f"changed {chat.updated_at:%Y-%m-%d %H:%M}{fork}",
             highlight=False,
             style="dim",
@@ -156,7 +156,7 @@ def show_chat(console: Console, result: Shown) -> None:
     chat = result.chat
     names = ", ".join(result.names.get(one, "?") for one in chat.characters)
     console.print(f"[bold]{safe(chat.title)}[/]  [dim]{chat.id}[/]", highlight=False)
-    console.print(f"{chat.messages} messages with {safe(names)}", highlight=False)
+    console.print(f"{counted(chat.messages, 'message')} with {safe(names)}", highlight=False)
     if chat.forked_from:
         console.print(f"fork of {chat.forked_from[0]} at message {chat.forked_from[1]}")
     if result.messages and chat.messages > len(result.messages):

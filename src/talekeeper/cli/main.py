@@ -1,62 +1,23 @@
-"""Runs the command line and turns every error into one plain sentence.
+"""The entry point of the command line; it loads the rest where an interrupt is already caught."""
 
-Exit status: 0 done; 1 an error that the sentence explains; 2 a command that was not understood;
-130 stopped by the user.
-"""
-
-import logging
-import os
+import signal
 import sys
-
-import typer
-
-from talekeeper.cli.app import app
-from talekeeper.cli.plain import plain
-from talekeeper.domain.errors import TalekeeperError
 
 __all__ = ["main"]
 
 _INTERRUPTED = 130
 
-logger = logging.getLogger("talekeeper")
-
 
 def main() -> None:
-    """The entry point of the ``talekeeper`` command."""
-    sys.exit(run(sys.argv[1:]))
-
-
-def run(arguments: list[str]) -> int:
-    """Run one command; answers the exit status."""
+    """Run the command that the process was started with, and end the process."""
     try:
-        status = app(args=arguments or ["--help"], prog_name="talekeeper", standalone_mode=False)
-    except TalekeeperError as error:
-        return _fail(str(error), 1)
-    except typer.TyperException as error:
-        return _fail(error.format_message(), 2)
-    except (typer.Abort, KeyboardInterrupt):
-        return _fail("Stopped.", _INTERRUPTED)
-    except BrokenPipeError:
-        # The reader of our output is gone (as in `| head`); there is nobody left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except OSError as error:
-        named = f"{error.filename}: " if error.filename else ""
-        return _fail(f"{named}{error.strerror or error}.", 1)
-    except Exception as error:
-        logger.debug("unexpected error", exc_info=True)
-        if os.environ.get("TALEKEEPER_DEBUG"):
-            raise
-        return _fail(
-            f"Talekeeper met an error of its own ({type(error).__name__}: {error}). "
-            "Set TALEKEEPER_DEBUG=1 to see where, and please report it.",
-            1,
-        )
-    if status == _INTERRUPTED:
-        return _fail("Stopped.", _INTERRUPTED)
-    return status if isinstance(status, int) else 0
+        # Imported here: loading takes most of a second, and Ctrl-C may come at any moment of it.
+        from talekeeper.cli.running import run
 
-
-def _fail(sentence: str, status: int) -> int:
-    sys.stderr.write(f"Error: {' '.join(plain(sentence).split())}\n")
-    return status
+        status = run(sys.argv[1:])
+    except KeyboardInterrupt:
+        sys.stderr.write("Error: Stopped.\n")
+        status = _INTERRUPTED
+    # What is left to do takes no time, and needs no traceback either.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.exit(status)

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from talekeeper.cli.plain import safe
+from talekeeper.cli.plain import counted, safe
 from talekeeper.domain.block import Context, Receipt, Row
 from talekeeper.domain.chat import Chat
 
@@ -131,6 +131,6 @@ def _left_out(row: Row) -> str:
     what = row.source.replace("message:", "message ")
     if row.count > 1:
         what = f"{row.count} messages ({row.source.removeprefix('message:')})"
-    tokens = f", {row.tokens:,} tokens" if row.tokens else ""
+    tokens = f", {counted(row.tokens, 'token')}" if row.tokens else ""
     note = f" ({row.note})" if row.note else ""
     return f"{what}{tokens}: {REASONS[row.reason]}{note}"
