@@ -7,6 +7,7 @@ nothing is written: the exit status tells whether a page is stale. Knows nothing
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -54,10 +55,12 @@ def plans() -> str:
     return table(["limit", *(f"`{name}`" for name in PLANS), "unit", "meaning"], rows)
 
 
-def parameters(command: Any) -> str:
-    """The arguments and options of a command of the command line."""
+def parameters(command: Any, general: Sequence[str] = ()) -> str:
+    """The arguments and options of a command of the command line, but not the general ones."""
     rows = []
     for item in command.params:
+        if item.name in general:
+            continue
         takes = item.metavar or _VALUES.get(item.type_descriptor.annotation, "")
         if item.param_type_name == "argument":
             rows.append([f"`{takes}`", "", item.help])
@@ -97,8 +100,9 @@ def parts() -> Mapping[str, Callable[[], str]]:
         "plans": plans,
         "options": lambda: parameters(root),
     }
+    general = [item.name for item in root.params]
     for name, command in commands.items():
-        found[f"command {name}"] = lambda command=command: parameters(command)  # type: ignore[misc]
+        found[f"command {name}"] = partial(parameters, command, general)
     for item in metadata.sorted_tables:
         found[f"table {item.name}"] = lambda item=item: columns_of(item)  # type: ignore[misc]
     return found

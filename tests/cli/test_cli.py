@@ -6,8 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
 from talekeeper import LIMITS, PLANS
+from talekeeper.cli.app import app
+from talekeeper.cli.running import run
 from tests.cli.conftest import TALK, Cli
 from tests.record.st_files import chat_file, header, reply, said
 
@@ -222,9 +225,33 @@ def test_commands_that_are_not_understood(
 def test_accounts_do_not_see_each_other(cli: Cli, mira: Path) -> None:
     cli("--account", "alice", "import", str(mira))
     chat = cli.json("--account", "alice", "chats")[0]["id"]
-    assert cli.json("--account", "charlie", "chats") == []
+    other = mira.with_name("Other.jsonl")
+    other.write_bytes(chat_file(header(), reply("Hello.")).getvalue())
+    cli("--account", "charlie", "import", str(other))
+    assert [found["title"] for found in cli.json("--account", "charlie", "chats")] == ["Other"]
     assert "There is no chat" in cli.fails("--account", "charlie", "preview", chat)
     assert "There is no chat" in cli.fails("--account", "charlie", "export", chat)
+
+
+def test_general_options_may_follow_the_command(mira: Path, tmp_path: Path) -> None:
+    db, other = (str(tmp_path / name) for name in ("tale.db", "other.db"))
+    after = ["import", str(mira), "--db", db, "--account=alice"]
+    assert run(after) == 0
+    assert run(["--db", other, "show", "mira", "--account", "alice", "--db", db]) == 0
+    assert not Path(other).exists()
+    assert run(["--db", db, "--account", "alice", "show", "mira"]) == 0
+    for command in getattr(get_command(app), "commands", {}).values():
+        assert {"db", "account"} <= {item.name for item in command.params}
+
+
+def test_an_account_that_is_not_there_is_not_made(cli: Cli, mira: Path) -> None:
+    cli("import", str(mira), "--account", "alice")
+    said_so = cli.fails("chats", "--account", "bob")
+    assert "There is no account 'bob'; there are alice, default." in said_so
+    cli.fails("import", str(mira), "--dry-run", "--account", "bob")
+    cli.fails("settings", "--reserve", "10", "--account", "bob")
+    assert "there are alice, default." in cli.fails("chats", "--account", "bob")
+    assert cli.json("chats") == []
 
 
 def _talekeeper(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

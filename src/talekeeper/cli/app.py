@@ -2,10 +2,9 @@
 
 import json
 import sys
-from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import anyio
 import typer
@@ -15,6 +14,7 @@ from talekeeper import __version__
 from talekeeper.cli import chatting, doctoring, importing, imports, listing, previewing, settings
 from talekeeper.cli.exporting import export_to
 from talekeeper.cli.gathering import gather, piped, spooled
+from talekeeper.cli.opening import Group, with_keeper
 from talekeeper.cli.options import (
     AsJson,
     ChatName,
@@ -38,9 +38,8 @@ from talekeeper.keeper import Keeper
 
 __all__ = ["app"]
 
-T = TypeVar("T")
-
 app = typer.Typer(
+    cls=Group,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -74,16 +73,6 @@ def options(
 ) -> None:
     """Long-term memory for character chat."""
     context.obj = Config(**given(db=db, account=account))
-
-
-def _with_keeper(context: typer.Context, work: Callable[[Keeper], Awaitable[T]]) -> T:
-    config: Config = context.obj
-
-    async def run() -> T:
-        async with Keeper.open(config.db, account=config.account) as keeper:
-            return await work(keeper)
-
-    return anyio.run(run)
 
 
 def _print_json(value: Any) -> None:
@@ -127,7 +116,7 @@ def import_(
         # One console for both on a terminal, so that the bar and the lines do not mix.
         bar = console if console.is_terminal and not as_json else Console(stderr=True)
         try:
-            _with_keeper(context, lambda keeper: run.go(keeper, bar))
+            with_keeper(context, lambda keeper: run.go(keeper, bar), makes_account=not dry_run)
         except KeyboardInterrupt:
             run.stopped = True
     if as_json:
@@ -143,7 +132,7 @@ def import_(
 @app.command()
 def chats(context: typer.Context, as_json: AsJson = False) -> None:
     """List the chats, the one changed last first."""
-    found, names = _with_keeper(context, listing.chats)
+    found, names = with_keeper(context, listing.chats)
     if as_json:
         _print_json([listing.chat_json(chat, names) for chat in found])
     else:
@@ -153,7 +142,7 @@ def chats(context: typer.Context, as_json: AsJson = False) -> None:
 @app.command()
 def characters(context: typer.Context, as_json: AsJson = False) -> None:
     """List the characters."""
-    found = _with_keeper(context, lambda keeper: keeper.characters.list())
+    found = with_keeper(context, lambda keeper: keeper.characters.list())
     if as_json:
         _print_json([listing.character_json(character) for character in found])
     else:
@@ -177,7 +166,7 @@ def show(
     async def work(keeper: Keeper) -> listing.Shown:
         return await listing.shown(keeper, chat, last, before)
 
-    result = _with_keeper(context, work)
+    result = with_keeper(context, work)
     if as_json:
         _print_json(result.as_json())
     else:
@@ -221,7 +210,7 @@ def preview(
         )
         return previewing.Preview(chat=found, context=composed)
 
-    result = _with_keeper(context, work)
+    result = with_keeper(context, work)
     if as_json:
         _print_json(result.context.as_json())
     else:
@@ -268,7 +257,7 @@ def settings_(
     )
     note = given(text=authors_note, depth=authors_note_depth, role=authors_note_role)
     changes = settings.changes_of(options, note, share or (), unset or ())
-    found = _with_keeper(context, lambda keeper: settings.in_force(keeper, chat, changes))
+    found = with_keeper(context, lambda keeper: settings.in_force(keeper, chat, changes))
     if as_json:
         _print_json(found.as_json())
     else:
@@ -288,7 +277,7 @@ def rename(
         found = await keeper.chats.find(chat)
         return await keeper.chats.rename(found.id, title), found.title
 
-    renamed, before = _with_keeper(context, work)
+    renamed, before = with_keeper(context, work)
     if as_json:
         _print_json(chatting.renamed_json(renamed, before))
     else:
@@ -303,10 +292,10 @@ def delete(
     as_json: AsJson = False,
 ) -> None:
     """Delete a chat with all its messages. Asks first. Characters and personas stay."""
-    found = _with_keeper(context, lambda keeper: keeper.chats.find(chat))
+    found = with_keeper(context, lambda keeper: keeper.chats.find(chat))
     if not yes:
         chatting.confirm_deletion(found)
-    _with_keeper(context, lambda keeper: keeper.chats.delete(found.id))
+    with_keeper(context, lambda keeper: keeper.chats.delete(found.id))
     if as_json:
         _print_json(chatting.deleted_json(found))
     else:
@@ -335,7 +324,7 @@ def export(
     async def work(keeper: Keeper) -> int:
         return await export_to(keeper, name, output, character=character, force=force)
 
-    written = _with_keeper(context, work)
+    written = with_keeper(context, work)
     if output is None:
         return
     if as_json:

@@ -1,0 +1,72 @@
+"""The general options, before or after the command, and the Keeper that they name."""
+
+from collections.abc import Awaitable, Callable
+from copy import copy
+from typing import Any, TypeVar
+
+import anyio
+import typer
+from typer.core import TyperGroup, TyperOption
+
+from talekeeper.config import Config
+from talekeeper.domain.errors import NotFound
+from talekeeper.keeper import Keeper
+from talekeeper.store import accounts
+from talekeeper.store.opening import open_database
+
+__all__ = ["Group", "with_keeper"]
+
+T = TypeVar("T")
+
+
+class Group(TyperGroup):
+    """Commands that take the options of Config after them too; there they win."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        general = [_after(item) for item in self.params if item.name in Config.model_fields]
+        for command in self.commands.values():
+            command.params += general
+
+
+def _after(option: Any) -> TyperOption:
+    """A general option as it stands after a command: it changes the Config, not the command."""
+    found: TyperOption = copy(option)
+    found.expose_value = False
+    found.callback = _take
+    return found
+
+
+def _take(context: Any, option: Any, value: str | None) -> None:
+    if value is not None:
+        context.obj = context.obj.model_copy(update={option.name: value})
+
+
+def with_keeper(
+    context: typer.Context,
+    work: Callable[[Keeper], Awaitable[T]],
+    *,
+    makes_account: bool = False,
+) -> T:
+    """Run ``work`` on the Keeper that the options name.
+
+    The account ``default`` comes with the database; another one is made only where a command
+    ``makes_account``. Else NotFound names those that there are.
+    """
+    config: Config = context.obj
+
+    async def run() -> T:
+        database = await open_database(config.db)
+        try:
+            known = {"default"} | {one.name for one in await database.read(accounts.listed)}
+            if config.account not in known and not makes_account:
+                named = ", ".join(sorted(known))
+                raise NotFound(
+                    f"There is no account {config.account!r}; there are {named}. "
+                    "An import makes a new one."
+                )
+            return await work(await Keeper.of(database, config.account))
+        finally:
+            await database.close()
+
+    return anyio.run(run)
