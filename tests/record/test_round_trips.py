@@ -255,3 +255,82 @@ def test_untouched_files_get_no_mark(open_keeper: OpenKeeper) -> None:
             assert await same_bytes(keeper, chat, [header(), *TALK])
 
     run(story())
+
+
+def test_an_old_message_edited_there_gives_a_version_of_another_title(
+    open_keeper: OpenKeeper,
+) -> None:
+    async def story() -> None:
+        async with open_keeper() as keeper:
+            first = await brought(keeper, header(integrity="i-1"), *TALK)
+            for title, text in (("Mira (2)", "I hate walnuts."), ("Mira (3)", "I like walnuts.")):
+                lines = [header(integrity="i-1"), TALK[0], said(text), *TALK[2:]]
+                dry = await keeper.files.import_stream(
+                    chat_file(*lines), "Mira.jsonl", dry_run=True
+                )
+                report = await brought(keeper, *lines)
+                for one in (dry, report):
+                    assert (one.outcome, one.title, one.added) == ("branch", title, 2)
+                    (notice,) = one.notices
+                    assert notice.line == 3
+                    assert "Line 3 is the first that differs from 'Mira'" in notice.text
+                    assert f"a fork of it, titled '{title}'" in notice.text
+                assert report.id is not None
+                assert (await keeper.chats.get(report.id)).title == title
+            assert await same_bytes(keeper, first.id, [header(integrity="i-1"), *TALK])
+
+    run(story())
+
+
+def test_a_first_message_edited_there_gives_a_chat_of_another_title(
+    open_keeper: OpenKeeper,
+) -> None:
+    async def story() -> None:
+        async with open_keeper() as keeper:
+            await brought(keeper, header(integrity="i-1"), *TALK)
+            lines = [header(integrity="i-1"), reply("Go away."), *TALK[1:]]
+            report = await brought(keeper, *lines)
+            assert (report.outcome, report.title) == ("new", "Mira (2)")
+            assert "Line 2 is the first" in report.notices[0].text
+            assert "a chat of its own" in report.notices[0].text
+            other = await brought(keeper, header(integrity="i-2"), reply("Who are you?"))
+            assert (other.title, other.notices) == ("Mira", ())
+
+    run(story())
+
+
+def test_a_branch_with_a_name_of_its_own_keeps_it(open_keeper: OpenKeeper) -> None:
+    async def story() -> None:
+        async with open_keeper() as keeper:
+            await brought(keeper, header(integrity="i-1"), *TALK)
+            branch = [header(integrity="i-1", main_chat="Mira"), *TALK[:2], reply("Why?")]
+            report = await brought(keeper, *branch, name="Branch.jsonl")
+            assert (report.outcome, report.title, report.notices) == ("branch", "Branch", ())
+
+    run(story())
+
+
+def test_what_is_there_is_reported_under_its_own_title(open_keeper: OpenKeeper) -> None:
+    async def story() -> None:
+        async with open_keeper() as keeper:
+            lines = [header(integrity="i-1"), *TALK]
+            chat = (await brought(keeper, *lines)).id
+            assert chat is not None
+            await keeper.chats.rename(chat, "The walnut affair")
+            for more in ([], [said("Go on.")]):
+                report = await brought(keeper, *lines, *more, name="backup.jsonl")
+                assert (report.title, report.id) == ("The walnut affair", chat)
+
+    run(story())
+
+
+def test_a_longer_file_with_its_lines_elsewhere_says_so(open_keeper: OpenKeeper) -> None:
+    async def story() -> None:
+        async with open_keeper() as keeper:
+            await brought(keeper, header(integrity="i-1"), *TALK)
+            more = [*TALK[:2], b"", *TALK[2:], said("Go on.")]
+            report = await brought(keeper, header(integrity="i-1"), *more)
+            assert (report.outcome, report.added) == ("longer", 1)
+            assert "exported as they came first" in report.notices[-1].text
+
+    run(story())

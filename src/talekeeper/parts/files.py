@@ -106,6 +106,7 @@ class Files:
             key=desk.key(desk.new_id()), file_name=name, relation=relation, new_id=desk.new_id
         )
         if dry_run or relation.kind == "present":
+            await desk.read(job.look)
             async for batch in _batches(stream, job.digest):
                 job.count(batch)
                 progress(stream.tell())

@@ -8,7 +8,6 @@ dead import leaves only an invisible chat, which the next import sweeps.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from pathlib import PurePath
 from typing import Any
 
 from sqlalchemy import Connection
@@ -22,6 +21,7 @@ from talekeeper.formats.imported import ImportedHeader, ImportedLine, ImportedMe
 from talekeeper.record import forks, people
 from talekeeper.record.casting import Casting
 from talekeeper.record.imported_lines import header_in, line_row, swipes_of, user_in
+from talekeeper.record.naming import naming
 from talekeeper.record.relation import Digest, Relation
 from talekeeper.record.report import ImportReport, Tally
 from talekeeper.record.taking_over import CHANGED, Chained, adopt, overlay, reline
@@ -54,6 +54,7 @@ class ChatImport:
     digest: Digest = field(default_factory=Digest)
     tally: Tally = field(default_factory=Tally)
     header: ImportedHeader | None = None
+    title: str = ""
     added: int = 0
     _casting: Casting | None = None
     _tokenizer: Tokenizer | None = None
@@ -74,17 +75,19 @@ class ChatImport:
         return ChatKey(self.key.account, self.relation.chat) if self.relation.chat else None
 
     @property
-    def title(self) -> str:
-        """The file's name without its ending."""
-        return storable(PurePath(self.file_name).stem)[: LIMITS.title_characters] or "Imported chat"
-
-    @property
     def _counter(self) -> Tokenizer:
         assert self._tokenizer is not None
         return self._tokenizer
 
+    def look(self, connection: Connection) -> None:
+        """Find out what the chat is called, and what is to be said of that."""
+        named = naming(connection, self.key.account, self.file_name, self.relation)
+        self.title = named.title
+        self.tally.note(named.notices)
+
     def begin(self, connection: Connection, *, now: datetime) -> None:
         """Sweep dead imports and make the invisible chat."""
+        self.look(connection)
         idle = timedelta(minutes=LIMITS.import_idle_minutes)
         chat_rows.sweep(connection, before=now - idle)
         base = self.target
@@ -266,6 +269,7 @@ class ChatImport:
         if twin is not None:
             self.abandon(connection)
             self.relation, self.added = replace(self.relation, kind="present", chat=twin), 0
+            self.title = chat_rows.state(connection, ChatKey(self.key.account, twin)).title
             return self.report(twin)
         key = self.key
         if self.target and self.relation.kind == "longer":
