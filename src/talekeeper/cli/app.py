@@ -30,6 +30,7 @@ from talekeeper.cli.options import (
     given,
     mode_named,
 )
+from talekeeper.cli.output import Output
 from talekeeper.cli.plain import counted, plain
 from talekeeper.config import Config
 from talekeeper.domain.chat import Chat
@@ -99,7 +100,7 @@ def import_(
     as_json: AsJson = False,
 ) -> None:
     """Import character cards and SillyTavern chats."""
-    console = Console(quiet=as_json)
+    console = Output(quiet=as_json)
     gathered = gather(files)
     one = len(gathered.files) == 1 and not gathered.passed_over
     with ExitStack() as stack:
@@ -136,7 +137,7 @@ def chats(context: typer.Context, as_json: AsJson = False) -> None:
     if as_json:
         _print_json([listing.chat_json(chat, names) for chat in found])
     else:
-        listing.show_chats(Console(), found, names)
+        listing.show_chats(Output(), found, names)
 
 
 @app.command()
@@ -146,7 +147,7 @@ def characters(context: typer.Context, as_json: AsJson = False) -> None:
     if as_json:
         _print_json([listing.character_json(character) for character in found])
     else:
-        listing.show_characters(Console(), found)
+        listing.show_characters(Output(), found)
 
 
 @app.command()
@@ -170,7 +171,7 @@ def show(
     if as_json:
         _print_json(result.as_json())
     else:
-        listing.show_chat(Console(), result)
+        listing.show_chat(Output(), result)
 
 
 @app.command()
@@ -214,7 +215,7 @@ def preview(
     if as_json:
         _print_json(result.context.as_json())
     else:
-        previewing.show(Console(), result)
+        previewing.show(Output(), result)
 
 
 @app.command("settings")
@@ -261,7 +262,7 @@ def settings_(
     if as_json:
         _print_json(found.as_json())
     else:
-        settings.show(Console(), found)
+        settings.show(Output(), found)
 
 
 @app.command()
@@ -345,7 +346,7 @@ def limits(
     if as_json:
         _print_json(listing.limits_json(plans))
     else:
-        listing.show_limits(Console(), plans)
+        listing.show_limits(Output(), plans)
 
 
 @app.command()
@@ -356,7 +357,7 @@ def doctor(context: typer.Context, as_json: AsJson = False) -> None:
     if as_json:
         _print_json([check.as_json() for check in checks])
     else:
-        doctoring.show(Console(), checks)
+        doctoring.show(Output(), checks)
     if not all(check.ok for check in checks):
         raise typer.Exit(1)
 
@@ -366,6 +367,6 @@ def demo(as_json: AsJson = False) -> None:
     """Import a long sample chat into a temporary database and show what the character sees."""
     from talekeeper.cli.demo import run_demo
 
-    result = anyio.run(run_demo, Console(quiet=as_json))
+    result = anyio.run(run_demo, Output(quiet=as_json))
     if as_json:
         _print_json(result)

@@ -5,9 +5,8 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from talekeeper.cli import imports, previewing
+from talekeeper.cli.output import Output
 from talekeeper.cli.plain import safe
 from talekeeper.domain.chat import Message
 from talekeeper.keeper import Keeper
@@ -32,11 +31,11 @@ any length costs the same per turn. With more room to spend you can switch that 
 (talekeeper preview CHAT --no-live-cap). Bring a chat of your own: talekeeper import FILE"""
 
 
-async def run_demo(console: Console) -> dict[str, Any]:
+async def run_demo(console: Output) -> dict[str, Any]:
     """Import the sample into a temporary database and show what the character sees now."""
     with tempfile.TemporaryDirectory() as folder:
         async with Keeper.open(Path(folder) / "demo.db") as keeper:
-            console.rule("1. A card and a chat of eleven weeks come in")
+            console.print("\n[bold]1. A card and a chat of eleven weeks come in[/]\n")
             with as_file(files("talekeeper.samples")) as samples:
                 paths = [samples / name for name in _SAMPLES]
                 reports = [await keeper.files.import_file(path) for path in paths]
@@ -44,10 +43,10 @@ async def run_demo(console: Console) -> dict[str, Any]:
                 imports.show(console, report, dry_run=False, details=True)
             chat = (await keeper.chats.list())[0]
             context = await keeper.compose(chat.id)
-            console.rule("2. What the model sees now")
+            console.print("\n[bold]2. What the model sees now[/]\n")
             previewing.show(console, previewing.Preview(chat=chat, context=context))
             messages = await keeper.messages.list(chat.id, limit=1000)
-            console.rule("3. What was said early, and where it is now")
+            console.print("\n[bold]3. What was said early, and where it is now[/]\n")
             found = _where(messages, context.texts)
             for what, (number, live) in found.items():
                 place = "in the live window" if live else "[yellow]out of the live window[/]"

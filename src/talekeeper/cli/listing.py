@@ -6,6 +6,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from talekeeper.cli.plain import counted, safe
 from talekeeper.domain.character import Character
@@ -65,14 +66,18 @@ def show_chats(console: Console, found: Sequence[Chat], names: Names) -> None:
         fork = ""
         if chat.forked_from:
             fork = f", fork of {chat.forked_from[0]} at {chat.forked_from[1]}"
-        console.print(f"[bold]{safe(chat.title)}[/]", highlight=False, soft_wrap=True)
-        console.print(
-            f"  {chat.id}  {counted(chat.messages, 'message')} with {who}, "
-            f"changed {chat.updated_at:%Y-%m-%d %H:%M}{fork}",
-            highlight=False,
-            style="dim",
-            soft_wrap=True,
-        )
+        said = f"{counted(chat.messages, 'message')} with {who}, "
+        changed = f"changed {chat.updated_at:%Y-%m-%d %H:%M}{fork}"
+        _show_item(console, safe(chat.title), f"{chat.id}  {said}{changed}")
+
+
+def _show_item(console: Console, name: str, rest: str) -> None:
+    """A name, and below it what else is to be said, indented on each of its lines."""
+    console.print(f"[bold]{name}[/]", highlight=False)
+    lines = console.render_str(rest, highlight=False).wrap(console, max(20, console.width - 2))
+    for line in lines:
+        line.rstrip()
+        console.print(Text("  ").append_text(line), style="dim", soft_wrap=True)
 
 
 def character_json(character: Character) -> dict[str, Any]:
@@ -89,23 +94,17 @@ def character_json(character: Character) -> dict[str, Any]:
 
 
 def show_characters(console: Console, found: Sequence[Character]) -> None:
-    """A table, or how to get a first character."""
+    """Two lines a character, or how to get a first one."""
     if not found:
         console.print("No characters yet. Bring one: talekeeper import CARD.png")
         return
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("id", no_wrap=True)
-    table.add_column("name")
-    table.add_column("book entries", justify="right")
-    table.add_column("tags")
     for character in found:
-        table.add_row(
-            character.id,
-            safe(character.name),
-            str(character.card.book_entries or ""),
-            safe(", ".join(character.card.tags)),
-        )
-    console.print(table)
+        said = [character.id]
+        if character.card.book_entries:
+            said.append(f"{counted(character.card.book_entries, 'entry', 'entries')} in its book")
+        if character.card.tags:
+            said.append(f"tags: {safe(', '.join(character.card.tags))}")
+        _show_item(console, safe(character.name), "  ".join(said))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

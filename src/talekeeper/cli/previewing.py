@@ -1,32 +1,34 @@
 """``talekeeper preview``: a bar of the budget, the blocks, and what stayed out and why."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from talekeeper.cli.output import Output
 from talekeeper.cli.plain import counted, safe
-from talekeeper.domain.block import Context, Receipt, Row
+from talekeeper.domain.block import Context, Kind, Receipt, Row
 from talekeeper.domain.chat import Chat
 
 __all__ = ["Preview", "show", "show_receipt"]
 
-_COLOURS = {
-    "main_prompt": "blue",
-    "persona": "cyan",
-    "description": "bright_blue",
-    "personality": "bright_blue",
-    "scenario": "bright_blue",
-    "example": "bright_cyan",
-    "message": "green",
-    "authors_note": "yellow",
-    "depth_prompt": "yellow",
-    "input": "bright_green",
-    "post_history": "magenta",
-    "nudge": "magenta",
-    "prefill": "magenta",
+_LOOKS: Mapping[Kind, tuple[str, str]] = {
+    "main_prompt": ("M", "blue"),
+    "persona": ("U", "cyan"),
+    "description": ("D", "dodger_blue1"),
+    "personality": ("P", "medium_purple"),
+    "scenario": ("S", "turquoise4"),
+    "example": ("E", "bright_cyan"),
+    "message": ("m", "green"),
+    "authors_note": ("A", "yellow"),
+    "depth_prompt": ("N", "dark_orange"),
+    "input": ("i", "bright_green"),
+    "post_history": ("H", "magenta"),
+    "nudge": ("G", "hot_pink"),
+    "prefill": ("F", "red"),
 }
+"""A letter for each kind, so that the bar can be read without colours, and a colour."""
 REASONS = {
     "sent": "sent",
     "window": "older than the live window",
@@ -46,13 +48,13 @@ class Preview:
     context: Context
 
 
-def show(console: Console, preview: Preview) -> None:
+def show(console: Output, preview: Preview) -> None:
     """The whole preview of one chat."""
     console.print(f"[bold]{safe(preview.chat.title)}[/]", highlight=False)
     show_receipt(console, preview.context)
 
 
-def show_receipt(console: Console, context: Context) -> None:
+def show_receipt(console: Output, context: Context) -> None:
     """The bar, the blocks in order, and what stayed out."""
     receipt = context.receipt
     counter = "approximate count" if receipt.approximate else receipt.tokenizer
@@ -67,15 +69,15 @@ def show_receipt(console: Console, context: Context) -> None:
     for note in receipt.notes:
         console.print(f"[yellow]![/] {safe(note)}", highlight=False)
     console.print()
-    console.print(_sent(context))
+    console.print(_sent(context, bounded=console.bounded))
     left_out = receipt.left_out()
     console.print("\n[bold]Stayed out[/]" if left_out else "\nNothing stayed out.")
     for row in left_out:
         console.print(f"  {safe(_left_out(row))}", highlight=False)
 
 
-def _kinds(receipt: Receipt) -> dict[str, int]:
-    found: dict[str, int] = {}
+def _kinds(receipt: Receipt) -> dict[Kind, int]:
+    found: dict[Kind, int] = {}
     for row in receipt.sent():
         found[row.kind] = found.get(row.kind, 0) + (row.tokens or 0)
     return found
@@ -88,7 +90,8 @@ def _bar(receipt: Receipt, width: int) -> Text:
     for kind, tokens in _kinds(receipt).items():
         cells = max(1, round(tokens * width / receipt.context_limit))
         cells = min(cells, width - used)
-        bar.append("█" * cells, style=_COLOURS[kind])
+        letter, colour = _LOOKS[kind]
+        bar.append(letter * cells, style=f"{colour} reverse")
         used += cells
     reserve = min(width - used, round(receipt.reserve * width / receipt.context_limit))
     bar.append("░" * (width - used - reserve), style="dim")
@@ -99,22 +102,22 @@ def _bar(receipt: Receipt, width: int) -> Text:
 def _legend(receipt: Receipt) -> Text:
     legend = Text()
     for kind, tokens in _kinds(receipt).items():
-        legend.append("█ ", style=_COLOURS[kind])
-        legend.append(f"{kind} {tokens:,}  ")
+        letter, colour = _LOOKS[kind]
+        legend.append(letter, style=f"{colour} reverse").append(f" {kind} {tokens:,}  ")
     free = receipt.budget - receipt.prompt_tokens
     legend.append("░ ", style="dim").append(f"free {free:,}  ")
     legend.append("▒ ", style="dim").append(f"reserve {receipt.reserve:,}")
     return legend
 
 
-def _sent(context: Context) -> Table:
-    """The blocks in the order they are sent."""
-    table = Table(box=None, header_style="bold", pad_edge=False, expand=True)
+def _sent(context: Context, *, bounded: bool) -> Table:
+    """The blocks in the order they are sent; the last column takes what room there is."""
+    table = Table(box=None, header_style="bold", pad_edge=False, expand=bounded)
     table.add_column("tokens", justify="right", min_width=6)
-    table.add_column("kind", no_wrap=True, min_width=max(map(len, _COLOURS)))
-    table.add_column("what", overflow="ellipsis", no_wrap=True, ratio=1)
+    table.add_column("kind", no_wrap=True, min_width=max(map(len, _LOOKS)))
+    table.add_column("what", overflow="ellipsis", no_wrap=True, ratio=1 if bounded else None)
     for row, text in zip(context.receipt.sent(), context.texts, strict=True):
-        kind = Text(row.kind, style=_COLOURS[row.kind])
+        kind = Text(row.kind, style=_LOOKS[row.kind][1])
         table.add_row(f"{row.tokens:,}", kind, f"{_name(row)}{_first_line(text)}")
     return table
 

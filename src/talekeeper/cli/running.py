@@ -26,6 +26,7 @@ def run(arguments: list[str]) -> int:
     """Run one command; answers the exit status."""
     try:
         status = app(args=arguments or ["--help"], prog_name="talekeeper", standalone_mode=False)
+        sys.stdout.flush()
     except TalekeeperError as error:
         return _fail(str(error), 1)
     except typer.TyperException as error:
@@ -35,9 +36,12 @@ def run(arguments: list[str]) -> int:
     except (typer.Abort, KeyboardInterrupt):
         return _fail("Stopped.", _INTERRUPTED)
     except BrokenPipeError:
-        # The reader of our output is gone (as in `| head`); there is nobody left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _nobody_reads()
+    except SystemExit as ended:
+        # What typer makes of a broken pipe.
+        if isinstance(ended.__context__, BrokenPipeError):
+            return _nobody_reads()
+        raise
     except OSError as error:
         named = f"{error.filename}: " if error.filename else ""
         return _fail(f"{named}{error.strerror or error}.", 1)
@@ -53,6 +57,12 @@ def run(arguments: list[str]) -> int:
     if status == _INTERRUPTED:
         return _fail("Stopped.", _INTERRUPTED)
     return status if isinstance(status, int) else 0
+
+
+def _nobody_reads() -> int:
+    """The reader of our output is gone (as in ``| head``); there is nobody left to tell."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return 0
 
 
 def _fail(sentence: str, status: int) -> int:
