@@ -166,11 +166,12 @@ class Lives(World):
     def rewind(self, name: str, number: int, at: int) -> None:
         account, told = self.chat(name, number)
         last = at % (told.next_number + 1)
-        gone = [m.number for m in told.messages if m.number > last]
+        above = [m for m in told.messages if m.number > last]
+        gone = {number for m in above for number in (m.number, *told.group(m))}
         assert self.do(account.keeper.chats.rewind(told.id, last)) == len(gone)
         if gone:
-            told.forget_lines(after=last)
             told.take_away(gone)
+            told.forget_lines(after=last)
             told.raw = None
 
     @rule(name=who, number=pick, at=pick, out=maybe)

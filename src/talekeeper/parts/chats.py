@@ -98,7 +98,10 @@ class Chats:
         return await desk.write(unit)
 
     async def rewind(self, chat: str, number: int, *, expected_version: int | None = None) -> int:
-        """Delete every message above ``number``; answers how many. Raises Conflict."""
+        """Delete every message above ``number``; answers how many. Raises Conflict.
+
+        A tool call of which a result is deleted goes too, with all its results.
+        """
         desk = self._desk
         return await desk.write(
             units.rewind,

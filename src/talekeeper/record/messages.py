@@ -12,6 +12,7 @@ from talekeeper.domain.chat import Message, Part, Role, Swipe, ToolCall
 from talekeeper.domain.errors import Conflict, InvalidInput, NotFound
 from talekeeper.domain.limits import LIMITS
 from talekeeper.record.texts import check_texts, checked, checked_name
+from talekeeper.record.tool_groups import groups, reaching_over
 from talekeeper.store import chats as chat_rows
 from talekeeper.store import lines as line_rows
 from talekeeper.store import live as live_rows
@@ -253,7 +254,7 @@ def exclude(
     state = chat_rows.state(connection, key, lock=True)
     changing = [
         message.number
-        for message in _groups(connection, key, numbers)
+        for message in groups(connection, key, numbers)
         if message.excluded != excluded
     ]
     if changing:
@@ -270,7 +271,7 @@ def forget(
     chat_rows.state(connection, key, lock=True)
     changing = [
         message.number
-        for message in _groups(connection, key, numbers)
+        for message in groups(connection, key, numbers)
         if message.forget != forgotten
     ]
     if changing:
@@ -289,7 +290,7 @@ def delete(
 ) -> tuple[int, ...]:
     """Delete a message with all its swipes; a tool call goes with its results. Answers which."""
     state, _ = _locked(connection, key, number, expected_version)
-    return _remove(connection, state, _groups(connection, key, [number]), now)
+    return _remove(connection, state, groups(connection, key, [number]), now)
 
 
 def delete_turn(
@@ -308,12 +309,19 @@ def rewind(
     now: datetime,
     expected_version: int | None = None,
 ) -> int:
-    """Delete every message above ``number`` and tell how many; the version is the chat's."""
+    """Delete every message above ``number`` and tell how many; the version is the chat's.
+
+    A tool group that would be split goes whole: of a call and its results nothing stays.
+    """
     state = chat_rows.state(connection, key, lock=True)
     _expect(expected_version, state.version, "chat")
     if number < 0:
         raise InvalidInput("Rewind to the number of a message, or to 0 for an empty chat.")
     number = min(number, state.next_number)
+    split = reaching_over(connection, key, number)
+    if split:
+        _remove(connection, state, split, now)
+        state = chat_rows.state(connection, key)
     gone, excluded = rows.counts(connection, key, since=number + 1)
     if gone:
         line_rows.forget_after(connection, key, number)
@@ -325,7 +333,7 @@ def rewind(
             messages=state.messages - gone,
             excluded=state.excluded - excluded,
         )
-    return gone
+    return gone + len(split)
 
 
 def _remove(
@@ -367,28 +375,3 @@ def _changed(
     rows.change(connection, key, [number], **values)
     chat_rows.change(connection, key, now=now)
     return rows.get(connection, key, number)
-
-
-def _groups(connection: Connection, key: ChatKey, numbers: Iterable[int]) -> list[Message]:
-    """The messages of those numbers, each with the tool messages it belongs together with."""
-    found: dict[int, Message] = {}
-    for message in rows.get_many(connection, key, numbers):
-        found[message.number] = message
-        if message.tool_call_id is None and not any(s.tool_calls for s in message.swipes):
-            continue
-        turn = rows.turn_of(connection, key, message.turn)
-        found.update((other.number, other) for other in _tool_group(turn, message))
-    return [found[number] for number in sorted(found)]
-
-
-def _tool_group(turn: Sequence[Message], message: Message) -> Iterable[Message]:
-    """The call and the results of ``message``'s tool group, found within its turn."""
-    wanted = _call_ids(message)
-    if message.tool_call_id is not None:
-        callers = (ids for ids in map(_call_ids, turn) if message.tool_call_id in ids)
-        wanted = next(callers, {message.tool_call_id})
-    return [other for other in turn if other.tool_call_id in wanted or _call_ids(other) & wanted]
-
-
-def _call_ids(message: Message) -> set[str]:
-    return {call.id for swipe in message.swipes for call in swipe.tool_calls}
