@@ -191,6 +191,7 @@ def test_what_is_of_another_type_is_read_with_a_notice(
     [
         ({"prompt": "x"}, DepthPrompt(text="x"), 0),
         ({"prompt": "x", "depth": "3", "role": 1}, DepthPrompt(text="x", depth=3, role="user"), 1),
+        ({"prompt": "x", "depth": " " * 10 + "5"}, DepthPrompt(text="x", depth=5), 1),
         ({"prompt": "x", "depth": -1}, DepthPrompt(text="x"), 1),
         ({"prompt": "x", "depth": 1e300}, DepthPrompt(text="x", depth=10_000), 0),
         ({"prompt": "x", "role": "narrator"}, DepthPrompt(text="x"), 1),

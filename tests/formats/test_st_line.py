@@ -256,9 +256,10 @@ def test_half_letters_and_nul_are_replaced_with_a_notice() -> None:
     ],
 )
 def test_what_is_over_a_limit_costs_one_line(value: dict[str, Any]) -> None:
-    (item,) = read_lines(value)
+    item, after = read_lines(value, line("Still here."))
     assert isinstance(item, SkippedLine)
     assert "passed over" in item.notices[0].text
+    assert isinstance(after, ImportedLine)
 
 
 def test_at_the_limits_a_line_is_read() -> None:

@@ -414,7 +414,7 @@ def test_a_tool_result_that_was_rewound_is_not_exported(open_keeper: OpenKeeper)
             tool = line("System", "", is_system=True, extra={"tool_invocations": calls})
             first = await brought(keeper, header(), *TALK[:2], tool, reply("I looked."))
             assert first.id is not None
-            await keeper.chats.rewind(first.id, 3)
+            assert await keeper.chats.rewind(first.id, 3) == 3
             assert b"SECRET" not in await written(keeper, first.id)
 
     run(story())
@@ -619,5 +619,114 @@ def test_a_cell_boundary_is_the_same_for_recorded_and_imported(open_keeper: Open
             ]
             assert marks[0] == marks[1]
             assert {cell for _, cell in marks[0]} == {1, 17, 33, 49, 65}
+
+    run(story())
+
+
+def test_a_file_with_only_a_header_brings_its_character(open_keeper: OpenKeeper) -> None:
+    async def story() -> None:
+        async with open_keeper() as keeper:
+            head = {"user_name": "Anna", "character_name": "Mira", "chat_metadata": {}}
+            report = await brought(keeper, head)
+            assert (report.outcome, report.messages) == ("new", 0)
+            assert report.id is not None
+            await keeper.record(report.id, "Hello.", role="assistant")
+            assert (await keeper.messages.get(report.id, 1)).speaker == "Mira"
+            assert [c.name for c in await keeper.characters.list()] == ["Mira"]
+
+    run(story())
+
+
+def test_a_header_before_unreadable_lines_is_refused(open_keeper: OpenKeeper) -> None:
+    async def story() -> None:
+        async with open_keeper() as keeper:
+            with pytest.raises(UnreadableFile, match="none of its lines can be read"):
+                await brought(keeper, header(), b"{broken", b"", b'{"a": 1}')
+            assert await keeper.chats.list() == []
+            assert (await brought(keeper, header(), b"", b"")).outcome == "new"
+
+    run(story())
+
+
+def test_attached_files_are_named_in_one_notice(open_keeper: OpenKeeper) -> None:
+    async def story() -> None:
+        async with open_keeper() as keeper:
+            lines = [
+                header(),
+                said(
+                    "Read this.", extra={"files": [{"url": "/user/files/1.txt", "name": "a.txt"}]}
+                ),
+                *(said("And this.", extra={"file": {"name": f"b{n}.md"}}) for n in range(9)),
+                said("No file.", extra={"file": None, "files": [3, {}]}),
+            ]
+            report = await brought(keeper, *lines)
+            (notice,) = report.notices
+            assert notice.text == (
+                "10 attached files are kept for export, but not shown and not sent: "
+                "a.txt, b0.md, b1.md, b2.md, b3.md, b4.md, b5.md, b6.md and 2 more."
+            )
+            assert await written(keeper, report.id) == chat_file(*lines).getvalue()
+
+    run(story())
+
+
+def test_names_are_bounded_and_the_bytes_stay(open_keeper: OpenKeeper) -> None:
+    async def story() -> None:
+        async with open_keeper() as keeper:
+            mark = {"chat_metadata": {"integrity": "i-1"}}
+            lines = [
+                {"user_name": "U" * 999, "character_name": "M" * 999, **mark},
+                line("M" * 999, "Hello."),
+                line("U" * 999, "Hi.", is_user=True),
+            ]
+            report = await brought(keeper, *lines, name="T" * 999 + ".jsonl")
+            assert report.id is not None
+            assert len((await keeper.chats.get(report.id)).title) == 300
+            assert {len(m.speaker) for m in await keeper.messages.list(report.id)} == {300}
+            assert [len(c.name) for c in await keeper.characters.list()] == [300]
+            assert [len(p.name) for p in await keeper.personas.list()] == [300]
+            assert await written(keeper, report.id) == chat_file(*lines).getvalue()
+            assert (await brought(keeper, *lines, said("More."))).outcome == "longer"
+
+    run(story())
+
+
+def card(**fields: Any) -> BytesIO:
+    data = {"name": "Mira", **fields}
+    document = {"spec": "chara_card_v2", "spec_version": "2.0", "data": data}
+    return BytesIO(json.dumps(document).encode())
+
+
+def test_another_card_of_a_name_says_that_there_are_two(open_keeper: OpenKeeper) -> None:
+    async def story() -> None:
+        async with open_keeper() as keeper:
+            first = await keeper.files.import_stream(card(description="Old."), "a.json")
+            assert first.notices == ()
+            dry = await keeper.files.import_stream(card(scenario="New."), "b.json", dry_run=True)
+            second = await keeper.files.import_stream(card(scenario="New."), "b.json")
+            assert second.outcome == "new"
+            for report in (dry, second):
+                (notice,) = report.notices
+                assert "2 characters have that name now" in notice.text
+                assert f"uses the oldest, {first.id}." in notice.text
+            chat = await brought(keeper, header(), *TALK)
+            assert f"2 characters are called 'Mira'; the chat uses the oldest, {first.id}." in [
+                notice.text for notice in chat.notices
+            ]
+            assert chat.id is not None
+            assert (await keeper.chats.get(chat.id)).characters == (first.id,)
+
+    run(story())
+
+
+def test_a_card_with_more_greetings_than_swipes_can_start_a_chat(open_keeper: OpenKeeper) -> None:
+    async def story() -> None:
+        async with open_keeper() as keeper:
+            data = card(first_mes="Hi 0.", alternate_greetings=[f"Hi {n}." for n in range(1, 1001)])
+            report = await keeper.files.import_stream(data, "mira.json")
+            assert "1,001 greetings" in report.notices[0].text
+            chat = await keeper.chats.start("Mira")
+            assert len((await keeper.messages.get(chat.id, 1)).swipes) == 1000
+            assert await keeper.files.export_card("Mira") == data.getvalue()
 
     run(story())

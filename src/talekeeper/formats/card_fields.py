@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from talekeeper.domain.character import Card, DepthPrompt
+from talekeeper.domain.limits import LIMITS
 from talekeeper.formats.imported import Notice
 
 __all__ = [
@@ -135,7 +136,7 @@ class Reading:
         """A number of messages from 0; the default where there is none."""
         if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit():
             self.note("A text instead of a number; read as a number.", path)
-            value = int(value[:9])
+            value = int(value.strip()[:9])
         if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0:
             return int(min(value, 10_000))
         if value is not None:
@@ -174,6 +175,13 @@ def card_of(document: Mapping[str, Any], reading: Reading) -> Card:
             found[name] = reading.text(value, path)
     if not str(found.get("name", "")).strip():
         found["name"] = _name_of_twin(document, reading)
+    if len(found["name"]) > LIMITS.title_characters:
+        reading.note(f"Longer than {LIMITS.title_characters} characters; cut.", "name")
+        found["name"] = found["name"][: LIMITS.title_characters]
+    greetings = [found.get("first_mes", ""), *found.get("alternate_greetings", ())]
+    if len(greetings) > LIMITS.swipes:
+        text = f"{len(greetings):,} greetings; a chat begins with the first {LIMITS.swipes:,}."
+        reading.note(text, "alternate_greetings")
     data = document.get("data")
     body = data if isinstance(data, Mapping) else document
     return Card(

@@ -105,7 +105,8 @@ class ImportedHeader:
 class ImportedLine:
     """One line that holds messages. ``raw`` is the line as it stood, its line end included.
 
-    ``unknown`` lists top-level and ``extra`` fields that are kept but not understood.
+    ``unknown`` lists top-level and ``extra`` fields that are kept but not understood,
+    ``attachments`` the names of files that hang on it and are no pictures.
     """
 
     line: int
@@ -113,6 +114,7 @@ class ImportedLine:
     messages: tuple[ImportedMessage, ...]
     notices: tuple[Notice, ...] = ()
     unknown: tuple[str, ...] = field(default=())
+    attachments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -11,7 +11,16 @@ from typing import Any
 from talekeeper.domain.errors import UnreadableFile
 from talekeeper.domain.limits import LIMITS
 
-__all__ = ["BOM", "DECODER", "clean_text", "decode_utf8", "dump", "encode", "load_object"]
+__all__ = [
+    "BOM",
+    "DECODER",
+    "UNSTORABLE",
+    "clean_text",
+    "decode_utf8",
+    "dump",
+    "encode",
+    "load_object",
+]
 
 BOM = b"\xef\xbb\xbf"
 
@@ -23,8 +32,9 @@ _MOST_VALUES = 500_000
 # to convert one of some thousand digits.
 _INTEGER_DIGITS = 40
 
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-_UNSTORABLE_ESCAPE = re.compile(rb"\\u(?:[dD][89a-fA-F]|0000)")
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+"""What a database cannot keep in a text: NUL, and halves of letters (lone surrogates)."""
+UNSTORABLE_ESCAPE = re.compile(rb"\\u(?:[dD][89a-fA-F]|0000)")
 
 
 def _integer(literal: str) -> int | float | None:
@@ -87,7 +97,7 @@ def load_object(
         raise UnreadableFile(f"{what} is JSON, but not an object: save it anew.")
     if brackets > LIMITS.json_depth and _deeper_than(value, LIMITS.json_depth):
         raise UnreadableFile(_too_deep(what))
-    if b"\\u" not in data or not _UNSTORABLE_ESCAPE.search(data):
+    if b"\\u" not in data or not UNSTORABLE_ESCAPE.search(data):
         return value, ()
     changed: list[str] = []
     cleaned: dict[str, Any] = _cleaned(value, "", changed)
@@ -115,7 +125,7 @@ def _deeper_than(value: object, limit: int) -> bool:
 
 def clean_text(text: str) -> str:
     """The text with NUL and lone surrogates replaced by U+FFFD."""
-    return _UNSTORABLE.sub("\ufffd", text)
+    return UNSTORABLE.sub("\ufffd", text)
 
 
 def _cleaned(value: Any, path: str, changed: list[str]) -> Any:

@@ -35,8 +35,8 @@ def read_st_chat(stream: BinaryIO) -> Iterator[ImportedHeader | ImportedLine | S
     Exactly one header comes first; a file without one gets an empty one (``line`` 0, no
     ``raw``). Every line of the file is in exactly one item, so that the ``raw`` of all items,
     by ``line``, are the file. A line that cannot be understood costs that line alone.
-    UnreadableFile: no line is a header or a message, or one line is longer than the limit
-    (the rest is not read then).
+    UnreadableFile: no line is a header or a message, no line after a header can be read, or one
+    line is longer than the limit (the rest is not read then).
     """
     items = _items(stream)
     header, opening = _opening(items)
@@ -48,6 +48,8 @@ def _items(stream: BinaryIO) -> Iterator[_Item]:
     """What each line holds. Only the first header counts, and only before any message."""
     names = Names()
     begun = False
+    heard = False
+    unread: Notice | None = None
     offset = 0
     number = 0
     while raw := stream.readline(LIMITS.chat_line_bytes + 1):
@@ -58,6 +60,9 @@ def _items(stream: BinaryIO) -> Iterator[_Item]:
                 "choose a chat file of JSON lines, or take that line out."
             )
         item: _Item = read_line(raw, line=number, offset=offset, names=names)
+        heard = heard or isinstance(item, ImportedLine)
+        if isinstance(item, SkippedLine) and item.notices:
+            unread = unread or item.notices[0]
         if isinstance(item, ImportedHeader):
             if begun:
                 notice = Notice(text="A second header; it was passed over.", line=number)
@@ -67,6 +72,11 @@ def _items(stream: BinaryIO) -> Iterator[_Item]:
         begun = begun or not isinstance(item, SkippedLine)
         yield item
         offset += len(raw)
+    if begun and unread and not heard:
+        raise UnreadableFile(
+            "This file has the header of a chat, but none of its lines can be read "
+            f"({_reason(unread)}): choose another one."
+        )
 
 
 def _opening(items: Iterator[_Item]) -> tuple[ImportedHeader, list[ImportedLine | SkippedLine]]:
@@ -103,14 +113,18 @@ def _first_voice(item: ImportedLine | SkippedLine) -> ImportedMessage | None:
 
 
 def _no_chat(read: list[ImportedLine | SkippedLine]) -> str:
-    reasons = [notice.text for line in read for notice in line.notices]
+    reasons = [notice for line in read for notice in line.notices]
     if not reasons:
         return "This file holds nothing but blank lines: choose another one."
-    reason = reasons[0].partition(":")[0]
     return (
         "This file holds no line of a SillyTavern or TavernAI chat "
-        f"({reason[:1].lower()}{reason[1:]}): choose another one."
+        f"({_reason(reasons[0])}): choose another one."
     )
+
+
+def _reason(notice: Notice) -> str:
+    reason = notice.text.partition(":")[0]
+    return reason[:1].lower() + reason[1:]
 
 
 def _with_callers(

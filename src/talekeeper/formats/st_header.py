@@ -6,12 +6,13 @@ Does not know the messages.
 from collections.abc import Mapping
 from typing import Any
 
+from talekeeper.domain.limits import LIMITS
 from talekeeper.domain.settings import AuthorsNote
 from talekeeper.formats.card_fields import DEPTH_ROLES
 from talekeeper.formats.imported import ImportedHeader, Notice
 from talekeeper.formats.st_dates import parse_date
 
-__all__ = ["UNUSED_NAME", "is_header", "read_header", "whole_number"]
+__all__ = ["UNUSED_NAME", "is_header", "name_of", "read_header", "whole_number"]
 
 UNUSED_NAME = "unused"
 """What SillyTavern writes for both names since 1.14."""
@@ -51,7 +52,12 @@ def read_header(value: Mapping[str, Any], raw: bytes, line: int) -> ImportedHead
 
 def _name(value: object) -> str | None:
     name = _text(value)
-    return None if name == UNUSED_NAME else name
+    return None if name in (None, UNUSED_NAME) else name_of(name)
+
+
+def name_of(text: str) -> str:
+    """The name, cut where it is longer than one may be. The line itself keeps all of it."""
+    return text[: LIMITS.title_characters]
 
 
 def _text(value: object) -> str | None:

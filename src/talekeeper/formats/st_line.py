@@ -21,8 +21,9 @@ from talekeeper.formats.imported import (
     SkippedLine,
 )
 from talekeeper.formats.json_text import BOM, dump, encode, load_object
+from talekeeper.formats.st_attachments import attachments_in
 from talekeeper.formats.st_dates import parse_date
-from talekeeper.formats.st_header import is_header, read_header, whole_number
+from talekeeper.formats.st_header import is_header, name_of, read_header, whole_number
 
 __all__ = ["SYSTEM_NAME", "Names", "is_true", "read_line"]
 
@@ -147,6 +148,7 @@ def read_line(
         messages=messages,
         notices=tuple(notes.notices),
         unknown=_unknown(value),
+        attachments=attachments_in(_extra(value)),
     )
 
 
@@ -215,9 +217,9 @@ def _role(value: Mapping[str, Any], extra: Mapping[str, Any]) -> Role:
 def _speaker(value: Mapping[str, Any], role: Role, names: Names) -> str:
     name = value.get("name")
     if isinstance(name, str) and name.strip():
-        return name
+        return name_of(name)
     if isinstance(name, int) and not isinstance(name, bool):
-        return str(name)
+        return name_of(str(name))
     return {"user": names.user, "assistant": names.character}.get(role, "")
 
 
@@ -343,7 +345,7 @@ def _tool_messages(
     results = [
         ImportedMessage(
             role="tool",
-            speaker=tool.name,
+            speaker=name_of(tool.name),
             swipes=(ImportedSwipe(text=_plain(call.get("result")), sent_at=sent_at),),
             tool_call_id=tool.id,
         )
@@ -366,7 +368,7 @@ def _asking(
     text = "" if is_true(value.get("is_system")) else _plain(value.get("mes"))
     return ImportedMessage(
         role="assistant",
-        speaker=name if isinstance(name, str) and name != SYSTEM_NAME else "",
+        speaker=name_of(name) if isinstance(name, str) and name != SYSTEM_NAME else "",
         swipes=(
             ImportedSwipe(
                 text=text,

@@ -11,7 +11,8 @@ from talekeeper.domain.character import Card, Character
 from talekeeper.domain.errors import InvalidInput
 from talekeeper.formats.card import read_card
 from talekeeper.formats.card_write import changed_document, write_card_json
-from talekeeper.formats.imported import ImportedCard
+from talekeeper.formats.detect import PNG_SIGNATURE
+from talekeeper.formats.imported import ImportedCard, Notice
 from talekeeper.formats.png_card import replace_png_card
 from talekeeper.record import people
 from talekeeper.record.report import ImportReport, Outcome, card_report
@@ -22,8 +23,6 @@ from talekeeper.store import characters as rows
 __all__ = ["CardKind", "export_card", "import_card"]
 
 CardKind = Literal["png", "json"]
-
-_PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def import_card(
@@ -50,9 +49,14 @@ def import_card(
     if present:
         return card_report(file_name, imported, outcome="present", character=present.id)
     bare, outcome = _known(connection, account, imported.card)
+    namesakes = _namesakes(connection, account, imported.card.name) if outcome == "new" else ()
     if dry_run:
         return card_report(
-            file_name, imported, outcome=outcome, character=bare.id if bare else None
+            file_name,
+            imported,
+            outcome=outcome,
+            character=bare.id if bare else None,
+            notices=namesakes,
         )
     document = _storable(dict(imported.document))
     if bare:
@@ -65,9 +69,11 @@ def import_card(
         rows.insert_character(
             connection, account, character, document=document, fingerprint=mark, now=now
         )
-    kind = "png" if data.startswith(_PNG) else "json"
+    kind = "png" if data.startswith(PNG_SIGNATURE) else "json"
     rows.keep_file(connection, account, character.id, kind=kind, content=data)
-    return card_report(file_name, imported, outcome=outcome, character=character.id)
+    return card_report(
+        file_name, imported, outcome=outcome, character=character.id, notices=namesakes
+    )
 
 
 def _known(connection: Connection, account: str, card: Card) -> tuple[Character | None, Outcome]:
@@ -78,6 +84,19 @@ def _known(connection: Connection, account: str, card: Card) -> tuple[Character 
             return character, "updated"
     bare = [character for character in named if character.card == Card(name=character.name)]
     return (bare[0], "filled") if len(bare) == 1 else (None, "new")
+
+
+def _namesakes(connection: Connection, account: str, name: str) -> tuple[Notice, ...]:
+    """What is to be said where a new character gets a name that others have."""
+    named = rows.by_name(connection, account, name)
+    if not named:
+        return ()
+    text = (
+        f"There is a character called {name!r} whose card says something else. Both are kept: "
+        f"{len(named) + 1} characters have that name now. A chat that is imported and names it "
+        f"uses the oldest, {named[0].id}."
+    )
+    return (Notice(text=text),)
 
 
 def _storable(value: Any) -> Any:

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from talekeeper.domain.character import Card, Character
 from talekeeper.domain.limits import LIMITS
-from talekeeper.formats.imported import ImportedMessage
+from talekeeper.formats.imported import ImportedMessage, Notice
 from talekeeper.record import people
 from talekeeper.record.texts import storable
 from talekeeper.store import characters as character_rows
@@ -36,6 +36,7 @@ class Casting:
     members: list[Participant] = field(default_factory=list)
     joined: list[Participant] = field(default_factory=list)
     made: list[Character] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
 
     def character_of(self, connection: Connection, message: ImportedMessage) -> str | None:
         """The id of the character who speaks, None where it is nobody's participant."""
@@ -52,6 +53,11 @@ class Casting:
             return None
         return self._join(connection, name, key)
 
+    def enter(self, connection: Connection) -> None:
+        """Let the character that the file names join, though it said nothing yet."""
+        if self.main is not None and not (self.members or self.joined):
+            self._join(connection, self.main, None)
+
     def _join(self, connection: Connection, name: str, key: str | None) -> str | None:
         everyone = (*self.members, *self.joined)
         if len(everyone) >= LIMITS.participants:
@@ -64,6 +70,12 @@ class Casting:
         ]
         if found:
             chosen = found[0]
+            if len(found) > 1:
+                text = (
+                    f"{len(found)} characters are called {name!r}; "
+                    f"the chat uses the oldest, {chosen}."
+                )
+                self.notices.append(Notice(text=text))
         else:
             card = Card(name=name[: LIMITS.title_characters] or "Unnamed")
             character = Character(id=self.new_id(), card=card)

@@ -32,7 +32,10 @@ def start_chat(
     channel: Channel = "web",
     greet: bool = True,
 ) -> Chat:
-    """Start a chat; each character's greetings become its first message, one swipe each."""
+    """Start a chat; each character's greetings become its first message, one swipe each.
+
+    Of a card with more greetings than a message may have swipes the first ones are taken.
+    """
     if not characters:
         raise InvalidInput("A chat needs at least one character.")
     if channel not in get_args(Channel):
@@ -52,7 +55,8 @@ def start_chat(
     join(connection, key, characters, now=now)
     for character in characters if greet else ():
         texts = (character.card.first_mes, *character.card.alternate_greetings)
-        swipes = tuple(NewSwipe(text=text, sent_at=now) for text in texts if text.strip())
+        told = [text for text in texts if text.strip()][: LIMITS.swipes]
+        swipes = tuple(NewSwipe(text=text, sent_at=now) for text in told)
         if swipes:
             greeting = NewMessage(role="assistant", swipes=swipes, speaker=character.id)
             message_units.add(connection, key, greeting, now=now)

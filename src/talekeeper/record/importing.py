@@ -28,6 +28,7 @@ from talekeeper.record.taking_over import CHANGED, Chained, adopt, overlay, reli
 from talekeeper.record.texts import storable
 from talekeeper.record.walk import Walk
 from talekeeper.store import accounts as account_rows
+from talekeeper.store import characters as character_rows
 from talekeeper.store import chats as chat_rows
 from talekeeper.store import lined_messages as lined_rows
 from talekeeper.store import lines as line_rows
@@ -281,6 +282,9 @@ class ChatImport:
                 line_rows.remove_after(connection, key, self.relation.line)
             line_rows.move(connection, self.key, key)
             chat_rows.remove(connection, self.key)
+        if self.relation.kind == "new":
+            self._casting.enter(connection)
+        self.tally.note(self._casting.notices)
         self._casting.save(connection, key, now=now)
         self._save_import(connection, key, now)
         messages, excluded = rows.counts(connection, key)
@@ -312,8 +316,10 @@ class ChatImport:
     def _settings(self, connection: Connection, now: datetime) -> dict[str, Any]:
         values: dict[str, Any] = {}
         if self._user:
-            persona = people.persona_named(
-                connection, self.key.account, self._user, new_id=self.new_id(), now=now
+            account, user = self.key.account, self._user
+            persona = character_rows.persona_by_name(connection, account, user)
+            persona = persona or people.add_persona(
+                connection, account, user, "", new_id=self.new_id(), now=now
             )
             values["persona_id"] = persona.id
         if self.header and self.header.authors_note:

@@ -37,7 +37,8 @@ def naming(connection: Connection, account: str, file_name: str, relation: Relat
             )
             return Naming(title, (Notice(text=text),))
         return Naming(title)
-    title = storable_name(PurePath(file_name).stem) or "Imported chat"
+    title = storable_name(PurePath(file_name).stem)
+    title = title if title.strip() else "Imported chat"
     if relation.kind == "new" and relation.twin is None:
         return Naming(title)
     title = _free(connection, account, title)

@@ -22,6 +22,7 @@ or character that is there, whose changes (marks, swipes, a book, a picture) wer
 
 _NOTICES_KEPT = 200
 _UNKNOWN_KEPT = 200
+_ATTACHED_SHOWN = 8
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,6 +82,8 @@ class Tally:
     notices: list[Notice] = field(default_factory=list)
     notices_left_out: int = 0
     unknown: Counter[str] = field(default_factory=Counter)
+    attached: list[str] = field(default_factory=list)
+    attachments: int = 0
 
     def count(self, item: ImportedHeader | ImportedLine | SkippedLine) -> None:
         """Take one item of the file into account."""
@@ -89,6 +92,8 @@ class Tally:
             self.messages += len(item.messages)
             self.swipes += sum(len(message.swipes) for message in item.messages)
             self.excluded += sum(message.excluded for message in item.messages)
+            self.attachments += len(item.attachments)
+            self.attached += item.attachments[: _ATTACHED_SHOWN - len(self.attached)]
             for name in item.unknown:
                 if name in self.unknown or len(self.unknown) < _UNKNOWN_KEPT:
                     self.unknown[name] += 1
@@ -102,6 +107,20 @@ class Tally:
                 self.notices.append(notice)
             else:
                 self.notices_left_out += 1
+
+    def _of_attachments(self) -> tuple[Notice, ...]:
+        """One notice for all attached files, since a chat may have hundreds."""
+        if not self.attachments:
+            return ()
+        more = self.attachments - len(self.attached)
+        names = ", ".join(self.attached) + (f" and {more} more" if more else "")
+        files = (
+            "1 attached file is"
+            if self.attachments == 1
+            else f"{self.attachments} attached files are"
+        )
+        text = f"{files} kept for export, but not shown and not sent: {names}."
+        return (Notice(text=text),)
 
     def report(
         self, *, file: str, outcome: Outcome, chat: str | None, title: str, added: int
@@ -118,7 +137,7 @@ class Tally:
             excluded=self.excluded,
             added=added,
             skipped_lines=self.skipped_lines,
-            notices=tuple(self.notices),
+            notices=(*self._of_attachments(), *self.notices),
             notices_left_out=self.notices_left_out,
             unknown=dict(self.unknown.most_common()),
         )
@@ -130,8 +149,9 @@ def card_report(
     *,
     outcome: Outcome,
     character: str | None,
+    notices: tuple[Notice, ...] = (),
 ) -> ImportReport:
-    """The report on a character card."""
+    """The report on a character card; ``notices`` are those besides the reader's."""
     return ImportReport(
         file=file,
         kind="character",
@@ -139,6 +159,6 @@ def card_report(
         id=character,
         title=imported.card.name,
         book_entries=imported.card.book_entries,
-        notices=imported.notices,
+        notices=(*notices, *imported.notices),
         unknown=dict.fromkeys(imported.unknown, 1),
     )

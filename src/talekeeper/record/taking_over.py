@@ -18,7 +18,7 @@ from talekeeper.formats.imported import (
     SkippedLine,
 )
 from talekeeper.record.imported_lines import line_row, swipes_of
-from talekeeper.record.texts import storable, storable_name
+from talekeeper.record.texts import storable
 from talekeeper.record.walk import Walk
 from talekeeper.store import lined_messages as lined_rows
 from talekeeper.store import lines as line_rows
@@ -140,7 +140,7 @@ def _as_told(old: Message, imported: ImportedMessage, tokenizer: Tokenizer) -> M
     return replace(
         old,
         role=imported.role,
-        speaker=storable_name(imported.speaker),
+        speaker=storable(imported.speaker),
         active=imported.active,
         version=old.version + 1,
         swipes=swipes_of(replace(imported, tool_calls=calls), tokenizer),

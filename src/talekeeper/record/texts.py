@@ -1,14 +1,12 @@
 """What a text must be to be kept: bounded, and storable on both databases."""
 
-import re
 from collections.abc import Mapping
 
 from talekeeper.domain.errors import InvalidInput
 from talekeeper.domain.limits import LIMITS
+from talekeeper.formats.json_text import UNSTORABLE
 
 __all__ = ["check_texts", "checked", "checked_name", "storable", "storable_name"]
-
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def checked(text: str) -> str:
@@ -18,7 +16,7 @@ def checked(text: str) -> str:
             f"A text holds at most {LIMITS.message_characters} characters; "
             f"this one has {len(text)}. Shorten or split it."
         )
-    found = _UNSTORABLE.search(text)
+    found = UNSTORABLE.search(text)
     if found:
         raise InvalidInput(
             f"Character {found.start() + 1} of the text (U+{ord(found[0]):04X}) cannot be stored. "
@@ -55,7 +53,7 @@ def storable(text: str) -> str:
     # wrong is not.
     if "\x00" not in text and (text.isascii() or _encodable(text)):
         return text
-    return _UNSTORABLE.sub("\ufffd", text)
+    return UNSTORABLE.sub("\ufffd", text)
 
 
 def storable_name(text: str) -> str:

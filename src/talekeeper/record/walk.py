@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from talekeeper.domain.chat import Message
 from talekeeper.formats.imported import ImportedLine, ImportedMessage
-from talekeeper.record.texts import storable, storable_name
+from talekeeper.record.texts import storable
 from talekeeper.store import messages as rows
 from talekeeper.store.keys import ChatKey
 
@@ -44,7 +44,7 @@ class Walk:
         message, said = self._next(connection), line.messages[0]
         if message is None or self.half or message.role != said.role:
             return None
-        if message.role == "tool" or message.speaker != storable_name(said.speaker):
+        if message.role == "tool" or message.speaker != storable(said.speaker):
             return None
         if message.text != storable(said.text) and not self._swiped_on(connection, message, said):
             return None
