@@ -1,8 +1,10 @@
 """The command line as its user meets it: outputs, JSON shapes, errors, exit statuses."""
 
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -131,9 +133,20 @@ def test_preview_json_has_the_documented_shape(cli: Cli, mira: Path) -> None:
     }
     assert found["messages"][-1] == {"role": "user", "content": "Hm?"}
     sent = [row for row in found["receipt"] if row["reason"] == "sent"]
-    assert found["prompt_tokens"] == sum(row["tokens"] for row in sent) + LIMITS.reply_overhead
+    assert found["prompt_tokens"] == sum(row["tokens"] for row in sent) + found["overhead"]
+    assert found["overhead"] == LIMITS.reply_overhead
     assert {"kind", "source", "tokens", "reason"} <= set(found["receipt"][0])
     assert [r["source"] for r in found["receipt"] if r["reason"] == "excluded"] == ["message:4/0"]
+
+
+def test_what_is_shown_adds_up_to_the_head(cli: Cli, mira: Path) -> None:
+    cli("import", str(mira))
+    lines = cli("preview", "mira", "-i", "Hm?").splitlines()
+    begin = next(n for n, line in enumerate(lines) if line.split()[:2] == ["tokens", "kind"])
+    end = next(n for n, line in enumerate(lines) if "together" in line)
+    numbers = [int(line.split()[0].replace(",", "")) for line in lines[begin + 1 : end + 1]]
+    head = cli.json("preview", "mira", "-i", "Hm?")["prompt_tokens"]
+    assert sum(numbers[:-1]) == numbers[-1] == head
 
 
 def test_preview_records_nothing(cli: Cli, mira: Path) -> None:
@@ -177,6 +190,7 @@ def test_export_gives_the_file_back(cli: Cli, mira: Path, tmp_path: Path) -> Non
     assert out.read_bytes() == mira.read_bytes()
     assert "--force" in cli.fails("export", "mira", "-o", str(out))
     assert cli.json("export", "mira", "-o", str(out), "--force")["bytes"] == len(out.read_bytes())
+    assert "--output" in cli.fails("export", "mira", "--json")
     assert "no folder" in cli.fails("export", "mira", "-o", str(tmp_path / "no" / "x"))
     assert sorted(path.name for path in tmp_path.glob("*out*")) == ["out.jsonl"]
 
@@ -200,6 +214,19 @@ def test_doctor_says_what_is_well_and_what_is_not(
     broken = Cli(str(tmp_path / "notes.txt"), capsys)
     out = broken("doctor", status=1)
     assert "not a Talekeeper database" in out.replace("\n", " ")
+
+
+def test_doctor_tells_unfinished_imports_from_chats(cli: Cli, mira: Path) -> None:
+    cli("import", str(mira))
+    assert "1 character, 1 chat, 5 messages" in cli("doctor")
+    with closing(sqlite3.connect(cli.db)) as connection, connection:
+        connection.execute("UPDATE chats SET importing_since = '2026-01-01 00:00:00'")
+    checks = {check["name"]: check for check in cli.json("doctor")}
+    assert checks["database"]["found"].endswith("1 character, 0 chats, 0 messages")
+    assert checks["imports"]["found"].startswith("1 import not finished")
+    assert "next import" in checks["imports"]["advice"]
+    cli("import", str(mira))
+    assert "imports" not in {check["name"] for check in cli.json("doctor")}
 
 
 def test_demo_shows_what_fell_out(cli: Cli) -> None:

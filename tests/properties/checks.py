@@ -232,7 +232,7 @@ def _check_tokens(settings: GenerationSettings, context: Context) -> None:
     receipt = context.receipt
     assert receipt.tokenizer == settings.tokenizer
     assert receipt.prompt_tokens <= receipt.budget
-    assert receipt.prompt_tokens == LIMITS.reply_overhead + sum(
+    assert receipt.prompt_tokens == receipt.overhead + sum(
         row.tokens or 0 for row in receipt.sent()
     )
     counted = LIMITS.reply_overhead

@@ -34,6 +34,7 @@ from talekeeper.cli.output import Output
 from talekeeper.cli.plain import counted, plain
 from talekeeper.config import Config
 from talekeeper.domain.chat import Chat
+from talekeeper.domain.errors import InvalidInput
 from talekeeper.domain.limits import PLANS, plan_named
 from talekeeper.keeper import Keeper
 
@@ -321,6 +322,9 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write a chat as a SillyTavern file; untouched lines come back byte for byte."""
+
+    if as_json and output is None:
+        raise InvalidInput("Name a file with --output: --json tells about it on standard output.")
 
     async def work(keeper: Keeper) -> int:
         return await export_to(keeper, name, output, character=character, force=force)

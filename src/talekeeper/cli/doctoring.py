@@ -12,9 +12,10 @@ from rich.console import Console
 from sqlalchemy import Connection, func, select
 
 from talekeeper import __version__
-from talekeeper.cli.plain import safe
+from talekeeper.cli.plain import counted, safe
 from talekeeper.config import Config
 from talekeeper.domain.errors import TalekeeperError
+from talekeeper.domain.limits import LIMITS
 from talekeeper.store.migrate import HEAD
 from talekeeper.store.opening import open_database
 from talekeeper.store.tables import characters, chats, messages
@@ -49,7 +50,7 @@ async def examine(config: Config) -> list[Check]:
         Check(name="sqlite", ok=True, found=sqlite3.sqlite_version),
     ]
     checks += [_tokenizer(name) for name in TOKENIZERS]
-    checks.append(await _database(config))
+    checks += await _database(config)
     return checks
 
 
@@ -61,30 +62,50 @@ def _tokenizer(name: str) -> Check:
     return Check(name=f"tokenizer {name}", ok=True, found=f"works ({counted} tokens in a sample)")
 
 
-async def _database(config: Config) -> Check:
+async def _database(config: Config) -> list[Check]:
     try:
         database = await open_database(config.db)
     except TalekeeperError as error:
-        return Check(name="database", ok=False, found="cannot be used", advice=str(error))
+        return [Check(name="database", ok=False, found="cannot be used", advice=str(error))]
     try:
         counts = await database.read(_counts)
         size = ""
         if Path(database.location).is_file():
             size = f", {Path(database.location).stat().st_size / 1e6:.1f} MB"
-        return Check(
-            name="database",
-            ok=True,
-            found=f"{database.location}, schema {HEAD}{size}: {counts}",
-        )
+        found = f"{database.location}, schema {HEAD}{size}: {counts}"
+        unfinished = await database.read(_unfinished)
+        return [Check(name="database", ok=True, found=found), *unfinished]
     finally:
         await database.close()
 
 
 def _counts(connection: Connection) -> str:
-    return ", ".join(
-        f"{connection.execute(select(func.count()).select_from(table)).scalar_one():,} {table.name}"
-        for table in (characters, chats, messages)
+    """What the database holds; chats whose import is not finished do not count."""
+    shown = chats.c.importing_since.is_(None)
+    said = select(func.count()).select_from(messages.join(chats)).where(shown)
+    counts = (
+        (select(func.count()).select_from(characters), "character"),
+        (select(func.count()).select_from(chats).where(shown), "chat"),
+        (said, "message"),
     )
+    return ", ".join(
+        counted(connection.execute(count).scalar_one(), name) for count, name in counts
+    )
+
+
+def _unfinished(connection: Connection) -> list[Check]:
+    """The imports that are under way or died; nothing where there are none."""
+    number = connection.execute(
+        select(func.count()).select_from(chats).where(chats.c.importing_since.is_not(None))
+    ).scalar_one()
+    if not number:
+        return []
+    advice = (
+        f"If none is running: the next import sweeps away what has rested for "
+        f"{LIMITS.import_idle_minutes} minutes."
+    )
+    found = f"{counted(number, 'import')} not finished, not shown as a chat"
+    return [Check(name="imports", ok=True, found=found, advice=advice)]
 
 
 def show(console: Console, checks: Sequence[Check]) -> None:

@@ -65,7 +65,7 @@ def show_receipt(console: Output, context: Context) -> None:
         highlight=False,
     )
     console.print(_bar(receipt, max(20, min(console.width, 100) - 2)))
-    console.print(_legend(receipt), highlight=False)
+    console.print(_legend(receipt, console.width), highlight=False)
     for note in receipt.notes:
         console.print(f"[yellow]![/] {safe(note)}", highlight=False)
     console.print()
@@ -99,14 +99,25 @@ def _bar(receipt: Receipt, width: int) -> Text:
     return bar
 
 
-def _legend(receipt: Receipt) -> Text:
-    legend = Text()
-    for kind, tokens in _kinds(receipt).items():
-        letter, colour = _LOOKS[kind]
-        legend.append(letter, style=f"{colour} reverse").append(f" {kind} {tokens:,}  ")
+def _legend(receipt: Receipt, width: int) -> Text:
+    """What each letter of the bar stands for; no item is broken between two lines."""
+    items = [
+        Text(_LOOKS[kind][0], style=f"{_LOOKS[kind][1]} reverse").append(
+            f" {kind} {tokens:,}", style="not reverse default"
+        )
+        for kind, tokens in _kinds(receipt).items()
+    ]
     free = receipt.budget - receipt.prompt_tokens
-    legend.append("░ ", style="dim").append(f"free {free:,}  ")
-    legend.append("▒ ", style="dim").append(f"reserve {receipt.reserve:,}")
+    items += [
+        Text(f"overhead {receipt.overhead:,}"),
+        Text(f"░ free {free:,}"),
+        Text(f"▒ reserve {receipt.reserve:,}"),
+    ]
+    legend, used = Text(), 0
+    for item in items:
+        gap = "" if not used else "  " if used + 2 + len(item) <= width else "\n"
+        used = used + 2 + len(item) if gap == "  " else len(item)
+        legend.append(gap).append_text(item)
     return legend
 
 
@@ -119,6 +130,10 @@ def _sent(context: Context, *, bounded: bool) -> Table:
     for row, text in zip(context.receipt.sent(), context.texts, strict=True):
         kind = Text(row.kind, style=_LOOKS[row.kind][1])
         table.add_row(f"{row.tokens:,}", kind, f"{_name(row)}{_first_line(text)}")
+    table.add_row(
+        f"{context.receipt.overhead:,}", "overhead", "the start of the reply", style="dim"
+    )
+    table.add_row(f"{context.receipt.prompt_tokens:,}", "together", style="bold")
     return table
 
 

@@ -52,6 +52,7 @@ def compose(material: Material, request: Request) -> Context:
             context_limit=settings.context,
             reserve=settings.reserve,
             prompt_tokens=LIMITS.reply_overhead + sum(block.tokens for block in sent),
+            overhead=LIMITS.reply_overhead,
             strategy=strategy.name,
             rows=(
                 *_rows(sent, "sent"),

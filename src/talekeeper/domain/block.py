@@ -99,7 +99,8 @@ class Row:
 class Receipt:
     """The account of one composition. All sizes in tokens.
 
-    ``budget`` = ``context_limit`` - ``reserve``; ``prompt_tokens`` never exceeds it.
+    ``budget`` = ``context_limit`` - ``reserve``; ``prompt_tokens`` never exceeds it. They are the
+    tokens of the rows sent plus ``overhead``, which belongs to no block: the start of the reply.
     ``approximate`` says that the tokenizer estimates. ``notes`` are plain sentences, such as that
     a strategy was overruled.
     """
@@ -109,6 +110,7 @@ class Receipt:
     context_limit: int
     reserve: int
     prompt_tokens: int
+    overhead: int
     strategy: str
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
@@ -148,6 +150,7 @@ class Context:
             "context_limit": receipt.context_limit,
             "reserved_response": receipt.reserve,
             "prompt_tokens": receipt.prompt_tokens,
+            "overhead": receipt.overhead,
             "strategy": receipt.strategy,
             "notes": list(receipt.notes),
             "messages": [dict(message) for message in self.messages],
