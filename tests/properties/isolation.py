@@ -63,6 +63,7 @@ FOREIGN: Mapping[str, Callable[[Keeper, Theirs], Coroutine[Any, Any, object]]] =
     "personas.update": lambda me, it: me.personas.update(it.persona, name="Mine"),
     "personas.delete": lambda me, it: me.personas.delete(it.persona),
     "settings.get": lambda me, it: me.settings.get(it.chat),
+    "settings.origins": lambda me, it: me.settings.origins(it.chat),
     "settings.change": lambda me, it: me.settings.change(it.chat, prefill="Well,"),
     "files.export_chat": lambda me, it: me.files.export_chat(it.chat, BytesIO()),
     "files.export_card": lambda me, it: me.files.export_card(it.character),
