@@ -29,13 +29,17 @@ def over_share(blocks: Sequence[Block], budget: int, shares: Shares) -> frozense
     return frozenset(over)
 
 
-def fit(blocks: Sequence[Block], budget: int, strategy: Strategy) -> frozenset[str]:
+def fit(
+    blocks: Sequence[Block], budget: int, strategy: Strategy, *, room: int = 0
+) -> frozenset[str]:
     """The ids of the groups that give way so that the others fit into ``budget`` tokens.
+
+    With ``room`` that many tokens are left over as well, as far as unprotected groups can give way.
 
     Raises BudgetExceeded when the protected groups alone do not fit.
     """
     needed = LIMITS.reply_overhead + sum(block.tokens for block in blocks)
-    if needed <= budget:
+    if needed + room <= budget:
         return frozenset()
     groups = groups_of(blocks)
     protected = [block for group in groups if group.protected for block in group.blocks]
@@ -54,7 +58,7 @@ def fit(blocks: Sequence[Block], budget: int, strategy: Strategy) -> frozenset[s
     order += [name for name in free if name not in named]
     dropped: set[str] = set()
     for name in order:
-        if needed <= budget:
+        if needed + room <= budget:
             break
         dropped.add(name)
         needed -= free[name].tokens

@@ -3,14 +3,17 @@
 from collections.abc import Iterator, Sequence
 
 from talekeeper.compose.budget import fit, over_share
+from talekeeper.compose.digest import Digest, digest, number_of
 from talekeeper.compose.head import depth_blocks, head_blocks, tail_blocks
-from talekeeper.compose.history import history
+from talekeeper.compose.history import History, history
 from talekeeper.compose.render import arrange, render
 from talekeeper.compose.request import Material, Request
+from talekeeper.compose.story import Story, outside_rows, story
 from talekeeper.compose.strategies import strategy_named
 from talekeeper.compose.voice import Voice
 from talekeeper.domain.block import Block, Context, Reason, Receipt, Row
 from talekeeper.domain.limits import LIMITS
+from talekeeper.domain.settings import GenerationSettings
 
 __all__ = ["compose"]
 
@@ -30,17 +33,20 @@ def compose(material: Material, request: Request) -> Context:
     strategy = strategy_named(settings.strategy)
     voice = Voice.of(material, request)
     talk = history(voice, request)
-    blocks = [
-        *head_blocks(voice),
-        *talk.blocks,
-        *depth_blocks(voice),
-        *tail_blocks(voice, request.mode),
-    ]
-    budget = settings.budget
-    over = over_share(blocks, budget, settings.shares)
+    head, tail = [*head_blocks(voice)], [*depth_blocks(voice), *tail_blocks(voice, request.mode)]
+    window = _window(talk, settings, sum(block.tokens for block in (*head, *tail)))
+    told = story(voice, talk, window=window, replacing=request.replacing)
+    blocks = [*head, *told.blocks, *talk.blocks, *tail]
+    over = over_share(blocks, settings.budget, settings.shares)
     within = [block for block in blocks if block.group not in over]
-    dropped = fit(within, budget, strategy)
-    sent = arrange([block for block in within if block.group not in dropped])
+    dropped = fit(within, settings.budget, strategy)
+    short: Digest | None = None
+    if strategy.digests and (dropped or not material.settles):
+        dropped, short = digest(voice, strategy, within, talk, told)
+    sent = [block for block in within if block.group not in dropped]
+    if short:
+        sent.insert(_before_input(sent), short.block)
+    sent = arrange(sent)
     gone = [block for block in within if block.group in dropped]
     notes = (_MANUAL_FALLBACK,) if gone and strategy.name == "manual" else ()
     return Context(
@@ -56,13 +62,62 @@ def compose(material: Material, request: Request) -> Context:
             strategy=strategy.name,
             rows=(
                 *_rows(sent, "sent"),
-                *_rows(gone, "strategy"),
+                *_gone(gone, told, short),
                 *_rows([block for block in blocks if block.group in over], "budget"),
+                *told.rows,
+                *outside_rows(talk, told, digested=short is not None and not material.settles),
                 *talk.left_out,
             ),
             notes=notes,
         ),
     )
+
+
+def _window(talk: History, settings: GenerationSettings, fixed: int) -> int:
+    """The number at which the messages start that are sent verbatim.
+
+    Where only the budget bounds the history: the newest that fit beside what must be sent
+    (``fixed`` tokens) and the whole share of the summary.
+    """
+    if settings.live_cap:
+        return talk.window
+    left = settings.budget - LIMITS.reply_overhead - fixed
+    left -= int(settings.budget * settings.shares.summary)
+    window = talk.window
+    for block in reversed(talk.blocks):
+        left -= block.tokens
+        if left < 0:
+            break
+        number = number_of(block)
+        window = window if number is None else number
+    return window
+
+
+def _before_input(blocks: Sequence[Block]) -> int:
+    """Where the digest stands: before the current input, else before the last message."""
+    talk = [at for at, block in enumerate(blocks) if block.kind in ("message", "input")]
+    inputs = [at for at in talk if blocks[at].kind == "input"]
+    if inputs:
+        return inputs[0]
+    last = next((at for at in talk if blocks[at].group == blocks[talk[-1]].group), None)
+    return len(blocks) if last is None else last
+
+
+def _gone(blocks: Sequence[Block], told: Story, short: Digest | None) -> Iterator[Row]:
+    """Rows for what gave way, with what tells of it instead."""
+    for block in blocks:
+        number = number_of(block)
+        carrier = told.carrier_of(number) if number is not None else None
+        note = f"summary:{carrier.name}" if carrier else None
+        if note is None and short is not None and number in short.numbers:
+            note = "digest"
+        yield Row(
+            kind=block.kind,
+            source=block.source,
+            reason="summarised" if note else "strategy",
+            tokens=block.tokens,
+            note=note,
+        )
 
 
 def _calls(block: Block) -> str:

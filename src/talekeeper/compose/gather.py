@@ -15,6 +15,7 @@ from talekeeper.domain.settings import GenerationSettings
 from talekeeper.store import chats as chat_rows
 from talekeeper.store import live as live_rows
 from talekeeper.store import messages as rows
+from talekeeper.store import summaries as summary_rows
 from talekeeper.store.chats import ChatState, Participant
 from talekeeper.store.keys import ChatKey, lookup_key
 
@@ -52,6 +53,7 @@ def gather(
         older=_older(connection, state, lines, before),
         excluded=excluded,
         older_excluded=older_excluded,
+        summaries=summary_rows.candidates(connection, key, since=lines[0].number if lines else 0),
     )
 
 

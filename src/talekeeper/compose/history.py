@@ -3,24 +3,33 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from talekeeper.compose.request import Material, Request
+from talekeeper.compose.request import LeftOut, Material, Request
 from talekeeper.compose.tools import ToolGroups
 from talekeeper.compose.voice import Voice
-from talekeeper.compose.window import window_start
 from talekeeper.domain.block import Block, Reason, Row
 from talekeeper.domain.cell import place
 from talekeeper.domain.chat import LiveMessage
 from talekeeper.domain.limits import LIMITS
+from talekeeper.domain.window import window_start
 
 __all__ = ["History", "history"]
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The blocks of the conversation, and the rows of what stayed out of it."""
+    """The blocks of the conversation, and what stayed out of it.
+
+    ``live`` are the messages of the live window, which starts at message ``window``; ``before`` are
+    those in front of it that are at hand. ``outside`` sums up all in front of it, for ``reason``.
+    """
 
     blocks: Sequence[Block]
     left_out: Sequence[Row]
+    live: Sequence[LiveMessage]
+    before: Sequence[LiveMessage]
+    window: int
+    outside: LeftOut | None
+    reason: Reason
 
 
 def history(voice: Voice, request: Request) -> History:
@@ -41,7 +50,7 @@ def history(voice: Voice, request: Request) -> History:
     live = lines[start:]
     groups = ToolGroups.of(live)
     blocks: list[Block] = []
-    rows = [*_outside(material, lines, start)]
+    rows = [*_excluded(material)]
     for at in groups.order(len(live)):
         block = _block(voice, live, at, said[start + at], groups)
         if isinstance(block, Row):
@@ -53,7 +62,15 @@ def history(voice: Voice, request: Request) -> History:
         elif request.mode == "continue" and at == len(live) - 1:
             block = replace(block, protected=True)
         blocks.append(block)
-    return History(blocks, rows)
+    return History(
+        blocks=blocks,
+        left_out=rows,
+        live=live,
+        before=lines[:start],
+        window=live[0].number if live else material.next_number,
+        outside=_outside(material, lines, start),
+        reason="window" if material.settings.live_cap else "budget",
+    )
 
 
 def _pending(voice: Voice, request: Request) -> Iterator[LiveMessage]:
@@ -130,21 +147,18 @@ def _block(
     )
 
 
-def _outside(material: Material, lines: Sequence[LiveMessage], start: int) -> Iterator[Row]:
-    """Rows for what is out of the window, and for what the user keeps out."""
-    older, count = material.older, start
-    if older is not None or start:
-        first = older.first if older else lines[0].number
-        last = lines[start - 1].number if start else older.last if older else first
-        count += older.count if older else 0
-        reason: Reason = "window" if material.settings.live_cap else "budget"
-        yield Row(
-            kind="message",
-            source=f"message:{first}-{last}" if first != last else f"message:{first}",
-            reason=reason,
-            tokens=None,
-            count=count,
-        )
+def _outside(material: Material, lines: Sequence[LiveMessage], start: int) -> LeftOut | None:
+    """What is in front of the window and not excluded."""
+    older = material.older
+    if older is None and not start:
+        return None
+    first = older.first if older else lines[0].number
+    last = lines[start - 1].number if start else older.last if older else first
+    return LeftOut(count=start + (older.count if older else 0), first=first, last=last)
+
+
+def _excluded(material: Material) -> Iterator[Row]:
+    """Rows for what the user keeps out."""
     if material.older_excluded:
         gone = material.older_excluded
         yield Row(

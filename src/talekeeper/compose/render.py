@@ -8,6 +8,8 @@ from talekeeper.domain.block import Block
 
 __all__ = ["arrange", "render"]
 
+_BEFORE_TALK = HEAD_KINDS | {"summary"}
+
 
 def arrange(blocks: Sequence[Block]) -> list[Block]:
     """The blocks in the order they are sent: those with a depth go that far above the end.
@@ -17,7 +19,7 @@ def arrange(blocks: Sequence[Block]) -> list[Block]:
     placed = [block for block in blocks if block.depth is None]
     talk = [i for i, block in enumerate(placed) if block.kind in ("message", "input")]
     if not talk:
-        end = next((i for i, b in enumerate(placed) if b.kind not in HEAD_KINDS), len(placed))
+        end = next((i for i, b in enumerate(placed) if b.kind not in _BEFORE_TALK), len(placed))
         talk_from = talk_to = end
     else:
         talk_from, talk_to = talk[0], talk[-1] + 1
@@ -37,12 +39,14 @@ def arrange(blocks: Sequence[Block]) -> list[Block]:
 
 
 def render(blocks: Sequence[Block]) -> tuple[Mapping[str, Any], ...]:
-    """The messages that arranged blocks make; the head's blocks become one system message."""
-    head = [block.text for block in blocks if block.kind in HEAD_KINDS]
+    """The messages that arranged blocks make; the head becomes one system message,
+    the summary another."""
     messages: list[Mapping[str, Any]] = []
-    if head:
-        messages.append({"role": "system", "content": "\n\n".join(head)})
-    messages += [_message(block) for block in blocks if block.kind not in HEAD_KINDS]
+    for kinds in (HEAD_KINDS, {"summary"}):
+        joined = [block.text for block in blocks if block.kind in kinds]
+        if joined:
+            messages.append({"role": "system", "content": "\n\n".join(joined)})
+    messages += [_message(block) for block in blocks if block.kind not in _BEFORE_TALK]
     return tuple(messages)
 
 

@@ -12,6 +12,7 @@ from talekeeper.domain.chat import LiveMessage
 from talekeeper.domain.errors import InvalidInput
 from talekeeper.domain.limits import Plan
 from talekeeper.domain.settings import GenerationSettings
+from talekeeper.domain.summary import Summary
 
 __all__ = ["LeftOut", "Material", "Request", "tail_of"]
 
@@ -60,7 +61,8 @@ class Material:
     before them, None when ``lines`` reach back to the beginning. ``excluded`` are (number, swipe,
     tokens) of the newest excluded messages, ``older_excluded`` those before. ``members`` are
     the characters' names in order, ``spoken`` their spoken names by id. ``tail`` is the open
-    turn and cell, where a new message would go.
+    turn and cell, where a new message would go. ``summaries`` are nodes of the conversation
+    summary; ``settles`` tells that what leaves the window will be summarised.
     """
 
     seed: str
@@ -77,6 +79,8 @@ class Material:
     older: LeftOut | None = None
     excluded: Sequence[tuple[int, int, int]] = ()
     older_excluded: LeftOut | None = None
+    summaries: Sequence[Summary] = ()
+    settles: bool = True
 
     @property
     def user_name(self) -> str:

@@ -50,6 +50,7 @@ def compose_messages(
         next_number=len(lines) + 1,
         tail=tail_of(lines),
         lines=lines,
+        settles=False,
     )
     return compose(material, request or Request())
 

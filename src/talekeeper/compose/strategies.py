@@ -34,9 +34,13 @@ class Group:
 
 
 class Strategy(Protocol):
-    """Decides what gives way first."""
+    """Decides what gives way first.
+
+    ``digests`` says that what gave way, where no summary tells of it, is condensed into a digest.
+    """
 
     name: str
+    digests: bool
 
     def order(self, groups: Sequence[Group]) -> Iterable[str]:
         """The ids of the given unprotected groups in the order in which they give way.
@@ -46,15 +50,25 @@ class Strategy(Protocol):
 
 
 class Truncate:
-    """The oldest messages give way first; notes placed at a depth last."""
+    """The oldest messages give way first, then notes placed at a depth, the summary last."""
 
     name = "truncate"
+    digests = False
 
     def order(self, groups: Sequence[Group]) -> Iterable[str]:
-        return [
-            group.id
-            for group in sorted(groups, key=lambda group: group.blocks[0].depth is not None)
-        ]
+        return [group.id for group in sorted(groups, key=_worth)]
+
+
+def _worth(group: Group) -> int:
+    first = group.blocks[0]
+    return 2 if first.kind == "summary" else int(first.depth is not None)
+
+
+class Summarize(Truncate):
+    """As truncate; what gave way and no summary tells of is condensed into a digest."""
+
+    name = "summarize"
+    digests = True
 
 
 class Manual(Truncate):
@@ -64,7 +78,7 @@ class Manual(Truncate):
 
 
 STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
-    {strategy.name: strategy for strategy in (Truncate(), Manual())}
+    {strategy.name: strategy for strategy in (Summarize(), Truncate(), Manual())}
 )
 
 

@@ -10,8 +10,8 @@ __all__ = ["Block", "Context", "Kind", "Layer", "Mode", "Reason", "Receipt", "Ro
 
 Mode = Literal["reply", "continue", "impersonate"]
 
-Layer = Literal["summary", "memories", "lore", "recall", "digest"]
-"""A part of the prompt that has a share of the budget of its own."""
+Layer = Literal["memories", "lore", "recall"]
+"""Blocks that are kept within a share of the budget, the more telling ones first."""
 
 Kind = Literal[
     "main_prompt",
@@ -20,9 +20,11 @@ Kind = Literal[
     "personality",
     "scenario",
     "example",
+    "summary",
     "message",
     "authors_note",
     "depth_prompt",
+    "digest",
     "input",
     "post_history",
     "nudge",
@@ -31,6 +33,7 @@ Kind = Literal[
 
 Reason = Literal[
     "sent",
+    "summarised",
     "window",
     "excluded",
     "disabled",

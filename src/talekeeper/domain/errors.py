@@ -9,6 +9,7 @@
     ├── Conflict              the thing changed since it was read
     ├── BudgetExceeded        what must be sent does not fit the context
     ├── UnreadableFile        a file that is not what it should be, or that is hostile
+    ├── ModelError            a language model that cannot be asked, or whose answer is of no use
     └── StoreError            the database cannot be used
         ├── StoreBusy         another process holds it for too long
         ├── StoreClosed       it was closed before the call
@@ -24,6 +25,7 @@ __all__ = [
     "BudgetExceeded",
     "Conflict",
     "InvalidInput",
+    "ModelError",
     "NotFound",
     "StoreBusy",
     "StoreClosed",
@@ -91,6 +93,21 @@ class UnreadableFile(TalekeeperError):
     """A file that is not what it should be, is over a limit, or is hostile."""
 
     code = "unreadable_file"
+
+
+class ModelError(TalekeeperError):
+    """A language model cannot be asked, or its answer is of no use.
+
+    ``permanent`` says that asking again is of no use before a setting or the text changes.
+    ``wait`` is how many seconds the model wants to be left alone, where it says so.
+    """
+
+    code = "model_error"
+
+    def __init__(self, message: str, *, permanent: bool, wait: float | None = None) -> None:
+        self.permanent = permanent
+        self.wait = wait
+        super().__init__(message)
 
 
 class StoreError(TalekeeperError):

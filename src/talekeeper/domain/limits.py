@@ -79,6 +79,23 @@ class Limits:
     lore_share: float = _number(0.25, "of the budget", "activated lore at most")
     recall_share: float = _number(0.10, "of the budget", "recalled facts and passages at most")
     digest_share: float = _number(0.05, "of the budget", "digest of dropped history at most")
+    recent_ratio: float = _number(
+        0.20, "of its messages", "a recent summary at most, if that is less than its share"
+    )
+    recent_share: float = _number(0.08, "of the summary's share", "a recent summary at most")
+    merged_share: float = _number(0.10, "of the summary's share", "a merged summary at most")
+    long_term_share: float = _number(0.12, "of the summary's share", "a long-term summary at most")
+    summary_floor: int = _number(48, "tokens", "a summary may always have as many")
+    summary_input: int = _number(
+        12_000, "tokens", "read for one summary at most; beyond, a merge reads summaries"
+    )
+    summary_characters: int = _number(
+        20_000, "characters", "a summary that a person writes at most"
+    )
+    cells_a_lease: int = _number(8, "summaries", "made before a chat is given back")
+    lease_seconds: int = _number(60, "seconds", "a chat stays leased without a sign of life")
+    retry_seconds: int = _number(15, "seconds", "before the first new try; doubles each time")
+    retry_most_seconds: int = _number(3_600, "seconds", "between two tries at most")
     message_characters: int = _number(1_000_000, "characters", "text of one swipe at most")
     swipes: int = _number(1_000, "swipes", "swipes of one message at most")
     title_characters: int = _number(300, "characters", "a chat's title or a name at most")

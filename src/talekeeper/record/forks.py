@@ -12,6 +12,7 @@ from talekeeper.record.texts import checked_name
 from talekeeper.store import chats as chat_rows
 from talekeeper.store import lines as line_rows
 from talekeeper.store import messages as rows
+from talekeeper.store import summaries as summary_rows
 from talekeeper.store.keys import ChatKey
 
 __all__ = ["fork"]
@@ -30,7 +31,8 @@ def fork(
     """Make ``target`` a copy of ``source`` up to and including message ``number``.
 
     Numbers, swipes, flags, turns, cells, settings, participants and the imported lines are copied;
-    characters and personas are shared. Raises NotFound where the message does not exist.
+    characters and personas are shared. Of the summary come the nodes that end at or before it.
+    Raises NotFound where the message does not exist.
     """
     state = chat_rows.state(connection, source, lock=True)
     last = rows.get(connection, source, number)
@@ -52,6 +54,7 @@ def fork(
     chat_rows.copy_participants(connection, source, target)
     rows.copy_until(connection, source, target, number)
     line_rows.copy_until(connection, source, target, number)
+    summary_rows.copy_until(connection, source, target, number)
 
 
 def _fork_title(title: str, number: int) -> str:

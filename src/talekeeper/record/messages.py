@@ -17,6 +17,7 @@ from talekeeper.store import chats as chat_rows
 from talekeeper.store import lines as line_rows
 from talekeeper.store import live as live_rows
 from talekeeper.store import messages as rows
+from talekeeper.store import summaries as summary_rows
 from talekeeper.store.chats import ChatState
 from talekeeper.store.keys import ChatKey, lookup_key
 from talekeeper.text.tokens import tokenizer_named
@@ -252,16 +253,13 @@ def exclude(
     Answers the numbers that changed. Raises NotFound when one does not exist; then none changes.
     """
     state = chat_rows.state(connection, key, lock=True)
-    changing = [
-        message.number
-        for message in groups(connection, key, numbers)
-        if message.excluded != excluded
-    ]
+    changing = [m for m in groups(connection, key, numbers) if m.excluded != excluded]
     if changing:
-        rows.change(connection, key, changing, excluded=excluded)
+        rows.change(connection, key, [m.number for m in changing], excluded=excluded)
         step = len(changing) if excluded else -len(changing)
         chat_rows.change(connection, key, now=now, excluded=state.excluded + step)
-    return tuple(changing)
+        summary_rows.refresh(connection, key, (m.cell for m in changing))
+    return tuple(message.number for message in changing)
 
 
 def forget(
@@ -269,15 +267,12 @@ def forget(
 ) -> tuple[int, ...]:
     """Keep messages out of summary, facts and deeper memory, or let them in again."""
     chat_rows.state(connection, key, lock=True)
-    changing = [
-        message.number
-        for message in groups(connection, key, numbers)
-        if message.forget != forgotten
-    ]
+    changing = [m for m in groups(connection, key, numbers) if m.forget != forgotten]
     if changing:
-        rows.change(connection, key, changing, forget=forgotten)
+        rows.change(connection, key, [m.number for m in changing], forget=forgotten)
         chat_rows.change(connection, key, now=now)
-    return tuple(changing)
+        summary_rows.refresh(connection, key, (m.cell for m in changing))
+    return tuple(message.number for message in changing)
 
 
 def delete(
@@ -326,6 +321,7 @@ def rewind(
     if gone:
         line_rows.forget_after(connection, key, number)
         rows.remove_after(connection, key, number)
+        summary_rows.remove_after(connection, key, number)
         chat_rows.change(
             connection,
             key,
@@ -342,6 +338,7 @@ def _remove(
     numbers = [message.number for message in gone]
     line_rows.forget_text(connection, state.key, numbers)
     rows.remove(connection, state.key, numbers)
+    summary_rows.refresh(connection, state.key, (message.cell for message in gone))
     chat_rows.change(
         connection,
         state.key,
@@ -374,4 +371,6 @@ def _changed(
 ) -> Message:
     rows.change(connection, key, [number], **values)
     chat_rows.change(connection, key, now=now)
-    return rows.get(connection, key, number)
+    message = rows.get(connection, key, number)
+    summary_rows.refresh(connection, key, [message.cell])
+    return message

@@ -29,6 +29,8 @@ __all__ = [
     "metadata",
     "participants",
     "personas",
+    "settling",
+    "summaries",
     "swipes",
 ]
 
@@ -109,6 +111,8 @@ personas = Table(
     Index(None, "account_id", "name_key"),
 )
 
+_UNSETTLED = text("version > settled")
+
 chats = Table(
     "chats",
     metadata,
@@ -128,13 +132,16 @@ chats = Table(
     Column("importing_since", UtcDateTime),
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
+    Column("settled", Integer, nullable=False, server_default="0"),
     ForeignKeyConstraint(["account_id"], ["accounts.id"], ondelete="CASCADE"),
     Index(None, "account_id", "updated_at"),
     Index(None, "account_id", "title_key"),
     Index(None, "importing_since"),
+    Index("ix_chats_unsettled", "updated_at", sqlite_where=_UNSETTLED, postgresql_where=_UNSETTLED),
 )
 """``messages`` and ``excluded`` count rows of the chat. While ``importing_since`` is set the chat
-is invisible; it is the time of the last batch written."""
+is invisible; it is the time of the last batch written. ``settled`` is the ``version`` at which
+settle last found nothing left to do."""
 
 participants = Table(
     "participants",
@@ -227,3 +234,61 @@ lines = Table(
 """The lines of an imported file, byte for byte. ``chain`` is set on lines that hold messages: it
 identifies the conversation up to and including this line, so that equal prefixes are found.
 ``messages`` is how many it held."""
+
+_TO_DO = text("due OR (made_from <> current AND summariser <> 'person')")
+
+summaries = Table(
+    "summaries",
+    metadata,
+    Column("account_id", Id, primary_key=True),
+    Column("chat_id", Id, primary_key=True),
+    Column("tier", Integer, primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("cell", Integer, nullable=False),
+    Column("first", Integer, nullable=False),
+    Column("last", Integer, nullable=False),
+    Column("messages", Integer, nullable=False),
+    Column("shown", Integer, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("tokens", Integer, nullable=False),
+    Column("tokenizer", String, nullable=False),
+    Column("made_from", Blob, nullable=False),
+    Column("current", Blob, nullable=False),
+    Column("covered", Boolean, nullable=False),
+    Column("due", Boolean, nullable=False),
+    Column("summariser", String, nullable=False),
+    Column("model", String),
+    Column("made_at", UtcDateTime, nullable=False),
+    _of("chats", "chat_id"),
+    Index(None, "account_id", "chat_id", "cell"),
+    Index(None, "account_id", "chat_id", "covered"),
+    Index(
+        "ix_summaries_to_do",
+        "account_id",
+        "chat_id",
+        "tier",
+        "position",
+        sqlite_where=_TO_DO,
+        postgresql_where=_TO_DO,
+    ),
+)
+"""The nodes of conversation summaries; see ``domain.summary.Summary`` for the columns. The cell is
+that of the oldest message, so an index of it finds the node of a cell."""
+
+settling = Table(
+    "settling",
+    metadata,
+    Column("account_id", Id, primary_key=True),
+    Column("chat_id", Id, primary_key=True),
+    Column("owner", String),
+    Column("leased_until", UtcDateTime),
+    Column("attempts", Integer, nullable=False),
+    Column("retry_at", UtcDateTime),
+    Column("failure", Text),
+    Column("permanent", Boolean, nullable=False),
+    Column("failed_at", UtcDateTime),
+    Column("catch_up", String),
+    _of("chats", "chat_id"),
+)
+"""Who settles a chat and until when, and what went wrong the last time. ``catch_up`` is NULL,
+``running`` or ``paused``: whether imported history is to be summarised by a model."""

@@ -102,7 +102,7 @@ def test_no_strategy_exceeds_the_budget_or_touches_what_is_protected() -> None:
 
 
 def test_an_unknown_strategy_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(InvalidInput, match="there are truncate, manual"):
+    with pytest.raises(InvalidInput, match="there are summarize, truncate, manual"):
         strategy_named("magic")
 
 

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talekeeper.compose.window import window_start
 from talekeeper.domain.chat import LiveMessage
+from talekeeper.domain.window import window_start
 
 
 def lines(*places: tuple[int, int]) -> list[LiveMessage]:

@@ -1,0 +1,115 @@
+"""What a prompt tells of the time before the live window: nodes of the conversation summary."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from talekeeper.compose.history import History
+from talekeeper.compose.voice import Voice
+from talekeeper.domain.block import Block, Reason, Row
+from talekeeper.domain.summary import Summary, frontier
+from talekeeper.store.keys import LAST_NUMBER
+
+__all__ = ["Story", "outside_rows", "story"]
+
+_HEADING = "What happened before, oldest first:"
+_SEPARATOR_TOKENS = 2
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Story:
+    """The summary's blocks, the nodes they carry, and rows of what else there is to say.
+
+    ``rows`` are nodes that found no room in the summary's share.
+    """
+
+    blocks: Sequence[Block]
+    nodes: Sequence[Summary]
+    rows: Sequence[Row]
+
+    def carrier_of(self, number: int) -> Summary | None:
+        """The sent node that tells of a message."""
+        return next((node for node in self.nodes if node.first <= number <= node.last), None)
+
+
+def story(voice: Voice, talk: History, *, window: int, replacing: int | None) -> Story:
+    """Choose the nodes to send: the newest that fit the share, so that no gap is at the window."""
+    before = LAST_NUMBER if replacing is None else replacing
+    found = frontier(voice.material.summaries, window=window, before=before)
+    settings = voice.material.settings
+    left = int(settings.budget * settings.shares.summary)
+    left -= voice.count(_HEADING)
+    chosen: list[tuple[Summary, str, int]] = []
+    rows: list[Row] = []
+    for node in reversed(found):
+        text = voice.expand(node.text.strip(), node.name)
+        if not text:
+            rows.append(_row(node, "empty", 0))
+            continue
+        tokens = _SEPARATOR_TOKENS + (
+            node.tokens
+            if text == node.text and node.tokenizer == voice.tokenizer.name
+            else voice.tokenizer.count(text)
+        )
+        if tokens > left:
+            rows.append(_row(node, "budget", tokens))
+            continue
+        left -= tokens
+        chosen.append((node, text, tokens))
+    chosen.reverse()
+    blocks = [
+        Block(
+            kind="summary",
+            source=f"summary:{node.name}",
+            role="system",
+            text=text if at else f"{_HEADING}\n\n{text}",
+            tokens=tokens if at else tokens + voice.count(_HEADING),
+            group="summary",
+        )
+        for at, (node, text, tokens) in enumerate(chosen)
+    ]
+    carried = [node for node, _, _ in chosen] + [n for n in found if not n.text.strip()]
+    return Story(blocks=blocks, nodes=sorted(carried, key=lambda node: node.first), rows=rows)
+
+
+def _row(node: Summary, reason: Reason, tokens: int) -> Row:
+    return Row(kind="summary", source=f"summary:{node.name}", reason=reason, tokens=tokens)
+
+
+def outside_rows(talk: History, told: Story, *, digested: bool) -> Iterator[Row]:
+    """One row for the messages before the window that each node tells of, one for all others.
+
+    ``digested`` says that the digest tells of the others.
+    """
+    outside = talk.outside
+    if outside is None:
+        return
+    gaps: list[tuple[int, int]] = []
+    rest, since = outside.count, outside.first
+    for node in told.nodes:
+        first, last = max(node.first, outside.first), min(node.last, talk.window - 1)
+        count = node.shown - sum(node.first <= line.number <= node.last for line in talk.live)
+        if last < first or count <= 0:
+            continue
+        if since < first:
+            gaps.append((since, first - 1))
+        since, rest = last + 1, rest - count
+        yield Row(
+            kind="message",
+            source=f"message:{first}-{last}",
+            reason="summarised",
+            tokens=None,
+            count=count,
+            note=f"summary:{node.name}",
+        )
+    if since <= outside.last:
+        gaps.append((since, outside.last))
+    if rest > 0 and gaps:
+        first, last = gaps[0][0], gaps[-1][1]
+        yield Row(
+            kind="message",
+            source=f"message:{first}-{last}" if first != last else f"message:{first}",
+            reason="summarised" if digested else talk.reason,
+            tokens=None,
+            count=rest,
+            note="digest" if digested else None,
+        )

@@ -1,0 +1,253 @@
+"""Settling one chat: lease it, make what it lacks, write each piece by itself, give it back.
+
+No transaction is open while a summary is made. Killed anywhere, what was written stays, the lease
+runs out, and whoever comes next goes on from the state.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from random import Random
+from typing import Literal
+
+import anyio
+from sqlalchemy import Connection
+
+from talekeeper.domain.errors import ModelError, TalekeeperError
+from talekeeper.domain.limits import LIMITS
+from talekeeper.domain.summary import Summary
+from talekeeper.record.summaries import write_summary
+from talekeeper.settle.planning import Piece, Task, next_task, outstanding
+from talekeeper.settle.summarize import LocalMaker, SummaryMaker, SummaryRequest
+from talekeeper.store import chats as chat_rows
+from talekeeper.store import settling
+from talekeeper.store.chats import ChatState
+from talekeeper.store.database import Database
+from talekeeper.store.keys import ChatKey
+from talekeeper.text.condense import Passage
+from talekeeper.text.macros import MacroValues, expand
+from talekeeper.text.tokens import Tokenizer, tokenizer_named
+
+__all__ = ["Outcome", "Settler"]
+
+_MOST_CLASHES = 50
+"""So many times in a row the chat may change while a piece of it is made."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outcome:
+    """What came of settling a chat.
+
+    ``done``: nothing is left to do; ``more``: something is; ``busy``: another has it on lease;
+    ``failed``: see ``reason``. ``made`` counts the summaries that were written.
+    """
+
+    key: ChatKey
+    state: Literal["done", "more", "busy", "failed"]
+    made: int = 0
+    reason: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _View:
+    state: ChatState
+    task: Task | None
+    characters: Sequence[str]
+    left: int
+
+
+Progress = Callable[[int], None]
+"""Told about how many messages still wait to be summarised."""
+
+
+class Settler:
+    """Settles chats of one database. ``model`` None leaves all to the local maker."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        local: LocalMaker,
+        model: SummaryMaker | None = None,
+        clock: Callable[[], datetime],
+        new_id: Callable[[], str],
+        random: Random | None = None,
+    ) -> None:
+        self.database = database
+        self.clock = clock
+        self._local = local
+        self._model = model
+        self._new_id = new_id
+        self._random = random or Random()
+
+    async def settle(
+        self, key: ChatKey, *, most: int | None = None, progress: Progress | None = None
+    ) -> Outcome:
+        """Do what is due in a chat now, at most ``most`` summaries. Raises NotFound."""
+        owner = self._new_id()
+        lease = timedelta(seconds=LIMITS.lease_seconds)
+        now = self.clock()
+        acquire = partial(settling.acquire, key=key, owner=owner, now=now, until=now + lease)
+        if not await self.database.write(acquire):
+            return Outcome(key=key, state="busy")
+        made = 0
+        try:
+            async with self._kept(key, owner, lease):
+                clashes = 0
+                while most is None or made < most:
+                    view = await self.database.read(partial(_look, key=key))
+                    if progress is not None:
+                        progress(view.left)
+                    if view.task is None:
+                        await self._settled(key, owner, view.state.version)
+                        return Outcome(key=key, state="done", made=made)
+                    if await self._make(view, view.task, owner):
+                        made, clashes = made + 1, 0
+                        continue
+                    clashes += 1
+                    if clashes == _MOST_CLASHES:
+                        break
+        except TalekeeperError as error:
+            return await self._failed(key, owner, error, made)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self.database.write(partial(settling.release, key=key, owner=owner))
+        return Outcome(key=key, state="more", made=made)
+
+    async def _make(self, view: _View, task: Task, owner: str) -> bool:
+        """Make one node and write it; False where the chat changed meanwhile."""
+        tokenizer = tokenizer_named(view.state.settings.tokenizer)
+        request = _request(view, task, tokenizer)
+        maker: SummaryMaker = self._local
+        if self._model is not None and (task.catching_up or not task.imported):
+            maker = self._model
+        try:
+            text = await maker.make(request)
+        except ModelError as error:
+            if not error.permanent:
+                raise
+            await self.database.write(
+                partial(
+                    settling.note,
+                    key=view.state.key,
+                    owner=owner,
+                    reason=f"{error} It was summarised without a model.",
+                    now=self.clock(),
+                )
+            )
+            maker = self._local
+            text = await maker.make(request)
+        node = Summary(
+            place=task.place,
+            cell=task.cell,
+            first=task.source.first,
+            last=task.source.last,
+            messages=task.source.messages,
+            shown=task.source.shown,
+            text=text,
+            tokens=tokenizer.count(text),
+            tokenizer=tokenizer.name,
+            made_from=task.source.fingerprint,
+            current=task.source.fingerprint,
+            covered=False,
+            summariser=maker.summariser,
+            model=maker.model,
+            made_at=self.clock(),
+        )
+        return await self.database.write(
+            partial(write_summary, key=view.state.key, node=node, owner=owner)
+        )
+
+    async def _settled(self, key: ChatKey, owner: str, version: int) -> None:
+        await self.database.write(partial(settling.settled, key=key, owner=owner, version=version))
+
+    async def _failed(self, key: ChatKey, owner: str, error: TalekeeperError, made: int) -> Outcome:
+        wait = error.wait if isinstance(error, ModelError) else None
+        await self.fail(key, owner, str(error), wait=wait)
+        return Outcome(key=key, state="failed", made=made, reason=str(error))
+
+    async def fail(
+        self, key: ChatKey, owner: str | None, reason: str, *, wait: float | None = None
+    ) -> None:
+        """Remember why a chat could not be settled, and when it is to be tried again.
+
+        The time doubles with each failure in a row, and is spread, so that many chats that failed
+        together do not come back together; never less than ``wait`` seconds.
+        """
+        tried = await self.database.read(partial(settling.attempts, key=key))
+        seconds = min(LIMITS.retry_seconds * 2.0 ** min(tried, 20), LIMITS.retry_most_seconds)
+        seconds = max(seconds * self._random.uniform(0.75, 1.25), wait or 0.0)
+        now = self.clock()
+        await self.database.write(
+            partial(
+                settling.fail,
+                key=key,
+                owner=owner,
+                reason=reason,
+                now=now,
+                retry_at=now + timedelta(seconds=seconds),
+            )
+        )
+
+    @asynccontextmanager
+    async def _kept(self, key: ChatKey, owner: str, lease: timedelta) -> AsyncIterator[None]:
+        """Extend the lease while the body runs."""
+
+        async def beat() -> None:
+            while True:
+                await anyio.sleep(lease.total_seconds() / 3)
+                until = self.clock() + lease
+                extend = partial(settling.extend, key=key, owner=owner, until=until)
+                if not await self.database.write(extend):
+                    return
+
+        beating = asyncio.create_task(beat())
+        try:
+            yield
+        finally:
+            beating.cancel()
+            await asyncio.wait([beating])
+
+
+def _look(connection: Connection, key: ChatKey) -> _View:
+    state = chat_rows.state(connection, key)
+    members = chat_rows.participants_of(connection, key)
+    return _View(
+        state=state,
+        task=next_task(connection, state),
+        characters=[member.name for member in members],
+        left=outstanding(connection, state),
+    )
+
+
+def _request(view: _View, task: Task, tokenizer: Tokenizer) -> SummaryRequest:
+    user = view.state.persona.name if view.state.persona else "User"
+    share = min(1.0, LIMITS.summary_input / max(1, task.tokens))
+    return SummaryRequest(
+        level=task.level,
+        passages=[_passage(piece, user, view.characters, share) for piece in task.pieces],
+        most=task.most,
+        tokenizer=tokenizer,
+        user=user,
+        characters=view.characters,
+    )
+
+
+def _passage(piece: Piece, user: str, characters: Sequence[str], share: float) -> Passage:
+    """What was said, with its names filled in; where all is too long, its beginning and its end."""
+    text = piece.text
+    if "{{" in text or "<" in text:
+        speaks = piece.speaker if piece.role == "assistant" else ""
+        char = speaks or (characters[0] if characters else "")
+        text = expand(text, MacroValues(char=char, user=user))
+    if share < 1.0 and len(text) > _KEPT_WHOLE:
+        size = max(_KEPT_WHOLE, int(len(text) * share))
+        text = f"{text[: size * 2 // 3]} … {text[len(text) - size // 3 :]}"
+    return Passage(speaker=piece.speaker, text=text)
+
+
+_KEPT_WHOLE = 200
+"""Characters: messages this short are not cut."""

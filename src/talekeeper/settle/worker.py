@@ -1,0 +1,88 @@
+"""The loop that settles chats: looks for those with work, takes them in turn, waits for more."""
+
+import logging
+from collections.abc import Callable
+from functools import partial
+
+import anyio
+
+from talekeeper.domain.errors import NotFound, StoreBusy
+from talekeeper.domain.limits import LIMITS
+from talekeeper.settle.settler import Outcome, Settler
+from talekeeper.store import settling
+from talekeeper.store.keys import ChatKey
+
+__all__ = ["Worker"]
+
+_log = logging.getLogger(__name__)
+
+Report = Callable[[Outcome], None]
+
+
+class Worker:
+    """Settles what is due, for one account or for all of a database.
+
+    A chat gets a few summaries at a time, so that a long one does not keep others waiting. One that
+    fails does not stop the others.
+    """
+
+    def __init__(
+        self, settler: Settler, *, account: str | None = None, report: Report | None = None
+    ) -> None:
+        self._settler = settler
+        self._account = account
+        self._report = report
+        self._changed = anyio.Event()
+
+    def wake(self) -> None:
+        """There may be work now."""
+        self._changed.set()
+
+    async def run(self, *, poll_seconds: float = 5.0) -> None:
+        """Settle until cancelled; looks again when woken, at the latest after ``poll_seconds``."""
+        while True:
+            self._changed = anyio.Event()
+            worked = await self.round()
+            if not worked:
+                with anyio.move_on_after(poll_seconds):
+                    await self._changed.wait()
+
+    async def drain(self) -> None:
+        """Settle until nothing is due now."""
+        while await self.round():
+            pass
+
+    async def round(self) -> bool:
+        """Take each waiting chat once. Answers whether anything was done."""
+        waiting = partial(
+            settling.waiting, now=self._settler.clock(), limit=_ROUND, account=self._account
+        )
+        try:
+            keys = await self._settler.database.read(waiting)
+        except StoreBusy:
+            return False
+        worked = False
+        for key in keys:
+            outcome = await self._take(key)
+            if self._report is not None:
+                self._report(outcome)
+            worked = worked or outcome.state in ("done", "more")
+        return worked
+
+    async def _take(self, key: ChatKey) -> Outcome:
+        try:
+            return await self._settler.settle(key, most=LIMITS.cells_a_lease)
+        except NotFound:
+            return Outcome(key=key, state="done")  # It was deleted meanwhile.
+        except StoreBusy as error:
+            return Outcome(key=key, state="busy", reason=str(error))
+        except Exception as error:  # noqa: BLE001
+            # Whatever is wrong with one chat must not keep the others from being settled.
+            _log.exception("Settling chat %s failed", key.chat)
+            reason = f"{type(error).__name__}: {error}"
+            await self._settler.fail(key, None, reason)
+            return Outcome(key=key, state="failed", reason=reason)
+
+
+_ROUND = 32
+"""Chats looked up at a time."""

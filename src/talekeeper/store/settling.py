@@ -1,0 +1,264 @@
+"""Which chats wait to be settled, who has one on lease, and what went wrong.
+
+A chat waits while its version is above the one at which settle last found nothing to do; that is
+only where to look: what there is to do is derived from the chat itself.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import ColumnElement, Connection, and_, false, insert, or_, select, update
+
+from talekeeper.store.keys import ChatKey
+from talekeeper.store.tables import chats, settling
+
+__all__ = [
+    "CatchUp",
+    "Failure",
+    "acquire",
+    "attempts",
+    "catch_up_of",
+    "extend",
+    "fail",
+    "failures",
+    "holds",
+    "note",
+    "release",
+    "retry",
+    "set_catch_up",
+    "settled",
+    "waiting",
+    "wake",
+]
+
+CatchUp = Literal["running", "paused"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Failure:
+    """What went wrong when a chat was settled.
+
+    ``permanent`` says that the model cannot be used before something changes, and that the chat
+    was settled without it; else it is tried again at ``retry_at``.
+    """
+
+    key: ChatKey
+    title: str
+    reason: str
+    permanent: bool
+    attempts: int
+    failed_at: datetime
+    retry_at: datetime | None
+
+
+def _of(key: ChatKey) -> ColumnElement[bool]:
+    return and_(settling.c.account_id == key.account, settling.c.chat_id == key.chat)
+
+
+_SAME_CHAT = and_(settling.c.account_id == chats.c.account_id, settling.c.chat_id == chats.c.id)
+
+
+def waiting(
+    connection: Connection, *, now: datetime, limit: int, account: str | None = None
+) -> list[ChatKey]:
+    """Chats with something to settle that nobody has on lease, those that wait longest first."""
+    statement = (
+        select(chats.c.account_id, chats.c.id)
+        .outerjoin_from(chats, settling, _SAME_CHAT)
+        .where(
+            chats.c.version > chats.c.settled,
+            chats.c.importing_since.is_(None),
+            or_(settling.c.leased_until.is_(None), settling.c.leased_until < now),
+            or_(settling.c.retry_at.is_(None), settling.c.retry_at <= now),
+        )
+        .order_by(chats.c.updated_at)
+        .limit(limit)
+    )
+    if account is not None:
+        statement = statement.where(chats.c.account_id == account)
+    return [ChatKey(*row) for row in connection.execute(statement)]
+
+
+def acquire(
+    connection: Connection, key: ChatKey, owner: str, *, now: datetime, until: datetime
+) -> bool:
+    """Take a chat on lease. False while another has it."""
+    _make(connection, key)
+    taken = connection.execute(
+        update(settling)
+        .where(
+            _of(key),
+            or_(
+                settling.c.owner.is_(None),
+                settling.c.owner == owner,
+                settling.c.leased_until.is_(None),
+                settling.c.leased_until < now,
+            ),
+        )
+        .values(owner=owner, leased_until=until)
+    )
+    return taken.rowcount == 1
+
+
+def extend(connection: Connection, key: ChatKey, owner: str, *, until: datetime) -> bool:
+    """Keep a lease for longer. False when another took the chat meanwhile."""
+    kept = connection.execute(
+        update(settling).where(_of(key), settling.c.owner == owner).values(leased_until=until)
+    )
+    return kept.rowcount == 1
+
+
+def holds(connection: Connection, key: ChatKey, owner: str) -> bool:
+    """Whether the lease is still this owner's; keeps others from taking it until the unit ends."""
+    statement = select(settling.c.owner).where(_of(key)).with_for_update()
+    return connection.execute(statement).scalar() == owner
+
+
+def release(connection: Connection, key: ChatKey, owner: str) -> None:
+    """Give a chat back."""
+    connection.execute(
+        update(settling)
+        .where(_of(key), settling.c.owner == owner)
+        .values(owner=None, leased_until=None)
+    )
+
+
+def settled(connection: Connection, key: ChatKey, owner: str, version: int) -> None:
+    """Nothing was left to do at this version: the chat waits no more.
+
+    A failure to be tried again is over; a permanent one stays until somebody looks at it.
+    """
+    connection.execute(
+        update(settling)
+        .where(_of(key), settling.c.owner == owner)
+        .values(owner=None, leased_until=None, attempts=0, retry_at=None)
+    )
+    connection.execute(
+        update(settling)
+        .where(_of(key), settling.c.permanent == false())
+        .values(failure=None, failed_at=None)
+    )
+    connection.execute(
+        update(chats)
+        .where(chats.c.account_id == key.account, chats.c.id == key.chat)
+        .values(settled=version)
+    )
+
+
+def fail(
+    connection: Connection,
+    key: ChatKey,
+    owner: str | None,
+    *,
+    reason: str,
+    now: datetime,
+    retry_at: datetime,
+) -> None:
+    """Remember why a chat could not be settled, and give it back, whoever has it for None."""
+    _make(connection, key)
+    connection.execute(
+        update(settling)
+        .where(_of(key), *([settling.c.owner == owner] if owner else []))
+        .values(
+            owner=None,
+            leased_until=None,
+            attempts=settling.c.attempts + 1,
+            retry_at=retry_at,
+            failure=reason,
+            permanent=False,
+            failed_at=now,
+        )
+    )
+
+
+def note(connection: Connection, key: ChatKey, owner: str, *, reason: str, now: datetime) -> None:
+    """Remember that the model cannot be used and that a chat is settled without it."""
+    connection.execute(
+        update(settling)
+        .where(_of(key), settling.c.owner == owner)
+        .values(failure=reason, permanent=True, failed_at=now)
+    )
+
+
+def attempts(connection: Connection, key: ChatKey) -> int:
+    """How often settling the chat failed in a row."""
+    return connection.execute(select(settling.c.attempts).where(_of(key))).scalar() or 0
+
+
+def failures(connection: Connection, account: str) -> list[Failure]:
+    """What keeps the account's chats from being settled, the newest first."""
+    rows = connection.execute(
+        select(
+            settling.c.account_id,
+            settling.c.chat_id,
+            chats.c.title,
+            settling.c.failure,
+            settling.c.permanent,
+            settling.c.attempts,
+            settling.c.failed_at,
+            settling.c.retry_at,
+        )
+        .join_from(settling, chats, _SAME_CHAT)
+        .where(settling.c.account_id == account, settling.c.failure.is_not(None))
+        .order_by(settling.c.failed_at.desc())
+    )
+    return [
+        Failure(
+            key=ChatKey(row.account_id, row.chat_id),
+            title=row.title,
+            reason=row.failure,
+            permanent=row.permanent,
+            attempts=row.attempts,
+            failed_at=row.failed_at,
+            retry_at=row.retry_at,
+        )
+        for row in rows
+    ]
+
+
+def retry(connection: Connection, account: str, chats_wanted: Sequence[str] | None) -> int:
+    """Let failed chats of an account be tried again at once; None for all. Tells how many."""
+    statement = update(settling).where(
+        settling.c.account_id == account, settling.c.failure.is_not(None)
+    )
+    if chats_wanted is not None:
+        statement = statement.where(settling.c.chat_id.in_(list(chats_wanted)))
+    cleared = connection.execute(
+        statement.values(failure=None, attempts=0, retry_at=None, permanent=False, failed_at=None)
+    )
+    return cleared.rowcount
+
+
+def catch_up_of(connection: Connection, key: ChatKey) -> CatchUp | None:
+    """Whether imported history is being summarised by a model: running, paused, or not at all."""
+    found: CatchUp | None = connection.execute(select(settling.c.catch_up).where(_of(key))).scalar()
+    return found
+
+
+def set_catch_up(connection: Connection, key: ChatKey, value: CatchUp | None) -> None:
+    """Start, pause or end summarising imported history by a model."""
+    _make(connection, key)
+    connection.execute(update(settling).where(_of(key)).values(catch_up=value))
+
+
+def wake(connection: Connection, key: ChatKey) -> None:
+    """Let settle look at a chat again though no message of it changed."""
+    connection.execute(
+        update(chats)
+        .where(chats.c.account_id == key.account, chats.c.id == key.chat)
+        .values(settled=0)
+    )
+
+
+def _make(connection: Connection, key: ChatKey) -> None:
+    values: dict[str, Any] = {
+        "account_id": key.account,
+        "chat_id": key.chat,
+        "attempts": 0,
+        "permanent": False,
+    }
+    there = select(settling.c.chat_id).where(_of(key)).with_for_update()
+    if connection.execute(there).scalar() is None:
+        connection.execute(insert(settling).values(values))
