@@ -99,7 +99,7 @@ def open_keeper(database_url: str) -> OpenKeeper:
     async def opened(account: str = "alice", **options: Any) -> AsyncIterator[Keeper]:
         options.setdefault("clock", TickingClock())
         options.setdefault("new_id", Ids(next(count)))
-        async with Keeper.open(database_url, account=account, **options) as keeper:
+        async with Keeper.open(database_url, account=account, settle="off", **options) as keeper:
             yield keeper
 
     return opened

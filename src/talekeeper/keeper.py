@@ -15,15 +15,22 @@ from talekeeper.compose.request import Request
 from talekeeper.domain.block import Context, Mode
 from talekeeper.domain.chat import Message, Role
 from talekeeper.domain.errors import Conflict
+from talekeeper.models.chat_model import ChatModel
+from talekeeper.models.static import StaticEmbedder
 from talekeeper.parts.characters import Characters, Personas
 from talekeeper.parts.chats import Chats
 from talekeeper.parts.desk import Desk
 from talekeeper.parts.files import Files
 from talekeeper.parts.messages import Messages
 from talekeeper.parts.settings import Settings
+from talekeeper.parts.summaries import Summaries
 from talekeeper.record import accounts
 from talekeeper.record.messages import NewMessage, NewSwipe
 from talekeeper.record.texts import checked_name
+from talekeeper.settle.background import SettleMode, check_mode, in_background
+from talekeeper.settle.settler import Settler
+from talekeeper.settle.summarize import LocalMaker, ModelMaker
+from talekeeper.settle.worker import Worker
 from talekeeper.store import accounts as account_rows
 from talekeeper.store.accounts import Account
 from talekeeper.store.database import Database
@@ -46,14 +53,16 @@ class Keeper:
     ``clock`` and ``new_id`` are there for tests: a moment with a zone, and a fresh UUID as text.
     """
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, settler: Settler) -> None:
         self._desk = desk
+        self._settler = settler
         self.chats = Chats(desk)
         self.messages = Messages(desk)
         self.characters = Characters(desk)
         self.personas = Personas(desk)
         self.settings = Settings(desk)
         self.files = Files(desk)
+        self.summaries = Summaries(desk, settler)
 
     @classmethod
     @asynccontextmanager
@@ -62,20 +71,28 @@ class Keeper:
         where: str | Path = "sqlite://",
         *,
         account: str = "default",
+        settle: SettleMode = "background",
+        summary_model: ChatModel | None = None,
         clock: Callable[[], datetime] = _utc_now,
         new_id: Callable[[], str] = _new_id,
     ) -> AsyncIterator["Keeper"]:
         """Open a database file or URL and make the schema and the account where they are missing.
 
         ``where`` is a path, ``sqlite:///path``, ``sqlite://`` (in memory, gone at the end) or
-        ``postgresql://…``. Raises StoreError, StoreTooNew, InvalidInput. After the end every call
+        ``postgresql://…``. ``settle`` says when summaries are made: beside your work, before each
+        write returns, or not here. ``summary_model`` writes them; without one the most telling
+        sentences are chosen. Raises StoreError, StoreTooNew, InvalidInput. After the end every call
         raises StoreClosed.
         """
+        check_mode(settle)
         database = await open_database(where)
         try:
-            keeper = await cls.of(database, account, clock=clock, new_id=new_id)
+            keeper = await cls.of(
+                database, account, summary_model=summary_model, clock=clock, new_id=new_id
+            )
             try:
-                yield keeper
+                async with keeper._settling(settle):
+                    yield keeper
             finally:
                 keeper._desk.close()
         finally:
@@ -87,10 +104,11 @@ class Keeper:
         database: Database,
         account: str,
         *,
+        summary_model: ChatModel | None = None,
         clock: Callable[[], datetime] = _utc_now,
         new_id: Callable[[], str] = _new_id,
     ) -> "Keeper":
-        """A Keeper for an account of a database that is open already."""
+        """A Keeper for an account of a database that is open already; it settles when asked to."""
 
         def make(connection: Connection) -> Account:
             return accounts.account_named(connection, account, new_id=new_id(), now=clock())
@@ -107,7 +125,31 @@ class Keeper:
                 found = await database.read(find)
         if found is None:
             raise Conflict(f"The account {account!r} went away while it was opened.")
-        return cls(Desk(database, found, clock=clock, new_id=new_id))
+        settler = Settler(
+            database,
+            local=LocalMaker(StaticEmbedder()),
+            model=ModelMaker(summary_model) if summary_model else None,
+            clock=clock,
+            new_id=new_id,
+        )
+        return cls(Desk(database, found, clock=clock, new_id=new_id), settler)
+
+    @asynccontextmanager
+    async def _settling(self, mode: SettleMode) -> AsyncIterator[None]:
+        worker = Worker(self._settler, account=self._desk.account.id)
+        if mode == "off":
+            yield
+        elif mode == "immediate":
+            self._desk.after_write = worker.drain
+            yield
+        else:
+
+            async def wake() -> None:
+                worker.wake()
+
+            self._desk.after_write = wake
+            async with in_background(worker):
+                yield
 
     async def record(
         self,

@@ -18,6 +18,7 @@ from talekeeper.parts.chats import Chats
 from talekeeper.parts.files import Files
 from talekeeper.parts.messages import Messages
 from talekeeper.parts.settings import Settings
+from talekeeper.parts.summaries import Summaries
 
 __all__ = ["SyncKeeper"]
 
@@ -143,6 +144,17 @@ class _Files(_Waiting[Files]):
     export_card = _waits(Files.export_card)
 
 
+class _Summaries(_Waiting[Summaries]):
+    show = _waits(Summaries.show)
+    get = _waits(Summaries.get)
+    edit = _waits(Summaries.edit)
+    rebuild = _waits(Summaries.rebuild)
+    settle = _waits(Summaries.settle)
+    failures = _waits(Summaries.failures)
+    retry = _waits(Summaries.retry)
+    catch_up = _waits(Summaries.catch_up)
+
+
 class SyncKeeper(_Waiting[Keeper]):
     """Delegates to a Keeper that runs in a thread of its own; same names, same arguments.
 
@@ -162,6 +174,7 @@ class SyncKeeper(_Waiting[Keeper]):
         self.personas = _Personas(loop, keeper.personas)
         self.settings = _Settings(loop, keeper.settings)
         self.files = _Files(loop, keeper.files)
+        self.summaries = _Summaries(loop, keeper.summaries)
 
     def close(self) -> None:
         """Close the database and end the thread. Closing twice is allowed."""

@@ -82,6 +82,9 @@ class Limits:
     recent_ratio: float = _number(
         0.20, "of its messages", "a recent summary at most, if that is less than its share"
     )
+    merge_ratio: float = _number(
+        0.50, "of the summaries it replaces", "a merge at most, if that is less than its share"
+    )
     recent_share: float = _number(0.08, "of the summary's share", "a recent summary at most")
     merged_share: float = _number(0.10, "of the summary's share", "a merged summary at most")
     long_term_share: float = _number(0.12, "of the summary's share", "a long-term summary at most")

@@ -1,6 +1,6 @@
 """What the parts of a Keeper share: the account, the database, the clock and the ids."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -19,7 +19,7 @@ P = ParamSpec("P")
 
 
 class Desk:
-    """Runs units of work for one account."""
+    """Runs units of work for one account; ``after_write`` is called when one has changed it."""
 
     def __init__(
         self,
@@ -33,6 +33,7 @@ class Desk:
         self.account = account
         self.clock = clock
         self.new_id = new_id
+        self.after_write: Callable[[], Awaitable[None]] | None = None
         self._closed = False
 
     def close(self) -> None:
@@ -59,7 +60,10 @@ class Desk:
     ) -> T:
         """Run a unit that writes, in one transaction."""
         self._check_open()
-        return await self.database.write(partial(_call, unit, args, kwargs))
+        answer = await self.database.write(partial(_call, unit, args, kwargs))
+        if self.after_write is not None:
+            await self.after_write()
+        return answer
 
 
 def _call(

@@ -6,7 +6,14 @@ from sqlalchemy import Connection
 
 from talekeeper.domain.errors import Conflict, InvalidInput, NotFound
 from talekeeper.domain.limits import LIMITS
-from talekeeper.domain.summary import Place, Summary, merge_fingerprint, name_of, source_of
+from talekeeper.domain.summary import (
+    Place,
+    Summariser,
+    Summary,
+    merge_fingerprint,
+    name_of,
+    source_of,
+)
 from talekeeper.record.texts import checked
 from talekeeper.store import chats as chat_rows
 from talekeeper.store import settling
@@ -15,6 +22,8 @@ from talekeeper.store.keys import ChatKey
 from talekeeper.text.tokens import tokenizer_named
 
 __all__ = ["edit_summary", "get_summary", "rebuild", "write_summary"]
+
+_ANYBODY: tuple[Summariser, ...] = ("local", "model", "person")
 
 
 def write_summary(connection: Connection, key: ChatKey, node: Summary, *, owner: str) -> bool:
@@ -112,7 +121,7 @@ def rebuild(
         connection,
         key,
         place=place,
-        by=("local", "model", "person") if overwrite_edits else ("local", "model"),
+        by=_ANYBODY if overwrite_edits else _ANYBODY[:-1],
     )
     chat_rows.change(connection, key, now=now)
     return asked

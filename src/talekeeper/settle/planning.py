@@ -220,7 +220,7 @@ def _of_messages(
         source=source,
         pieces=tuple(_pieces(kept)),
         tokens=tokens,
-        most=_most(state, place.tier, tokens),
+        most=_most(state, 0, LIMITS.recent_ratio * tokens),
         imported=any(message.imported for message in kept),
         catching_up=settling.catch_up_of(connection, state.key) == "running",
     )
@@ -254,7 +254,7 @@ def _of_children(
         source=source,
         pieces=tuple(pieces),
         tokens=tokens,
-        most=_most(state, place.tier, tokens),
+        most=_most(state, place.tier, LIMITS.merge_ratio * sum(c.tokens for c in children)),
         imported=imported,
         catching_up=settling.catch_up_of(connection, state.key) == "running",
     )
@@ -286,10 +286,8 @@ def _pieces(messages: Sequence[SourceMessage]) -> Iterator[Piece]:
             yield Piece(speaker=message.speaker, role=message.role, text=message.text)
 
 
-def _most(state: ChatState, tier: int, tokens: int) -> int:
-    share = share_of(state)
-    if tier == 0:
-        most = min(LIMITS.recent_share * share, LIMITS.recent_ratio * tokens)
-    else:
-        most = share * (LIMITS.merged_share if tier == 1 else LIMITS.long_term_share)
-    return max(LIMITS.summary_floor, int(most))
+def _most(state: ChatState, tier: int, wanted: float) -> int:
+    """Tokens a new summary may have: ``wanted``, within the level's part of the share."""
+    parts = (LIMITS.recent_share, LIMITS.merged_share, LIMITS.long_term_share)
+    part = parts[min(tier, len(parts) - 1)]
+    return max(LIMITS.summary_floor, int(min(wanted, part * share_of(state))))

@@ -83,6 +83,11 @@ class Settler:
         self._new_id = new_id
         self._random = random or Random()
 
+    @property
+    def has_model(self) -> bool:
+        """Whether a language model is there to summarise with."""
+        return self._model is not None
+
     async def settle(
         self, key: ChatKey, *, most: int | None = None, progress: Progress | None = None
     ) -> Outcome:

@@ -34,6 +34,7 @@ __all__ = [
     "change",
     "copy_until",
     "counts",
+    "forgotten",
     "get",
     "get_many",
     "in_chat",
@@ -67,6 +68,15 @@ def counts(connection: Connection, key: ChatKey, *, since: int = 0) -> tuple[int
     ).where(in_chat(messages, key), messages.c.number >= since)
     total, excluded = connection.execute(statement).one()
     return total, excluded
+
+
+def forgotten(connection: Connection, key: ChatKey) -> int:
+    """How many messages are kept out of summary, facts and deeper memory."""
+    statement = select(func.count()).where(
+        in_chat(messages, key),
+        messages.c.forget == True,  # noqa: E712
+    )
+    return connection.execute(statement).scalar_one()
 
 
 def number_of(connection: Connection, key: ChatKey, external_id: str) -> int | None:

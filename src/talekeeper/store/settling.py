@@ -4,7 +4,6 @@ A chat waits while its version is above the one at which settle last found nothi
 only where to look: what there is to do is derived from the chat itself.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -218,17 +217,13 @@ def failures(connection: Connection, account: str) -> list[Failure]:
     ]
 
 
-def retry(connection: Connection, account: str, chats_wanted: Sequence[str] | None) -> int:
-    """Let failed chats of an account be tried again at once; None for all. Tells how many."""
-    statement = update(settling).where(
-        settling.c.account_id == account, settling.c.failure.is_not(None)
+def retry(connection: Connection, key: ChatKey) -> None:
+    """Let a failure be over, so that the chat is tried again at once."""
+    connection.execute(
+        update(settling)
+        .where(_of(key))
+        .values(failure=None, attempts=0, retry_at=None, permanent=False, failed_at=None)
     )
-    if chats_wanted is not None:
-        statement = statement.where(settling.c.chat_id.in_(list(chats_wanted)))
-    cleared = connection.execute(
-        statement.values(failure=None, attempts=0, retry_at=None, permanent=False, failed_at=None)
-    )
-    return cleared.rowcount
 
 
 def catch_up_of(connection: Connection, key: ChatKey) -> CatchUp | None:

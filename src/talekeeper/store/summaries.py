@@ -5,7 +5,7 @@ Every change of messages calls :func:`refresh`, every change of a node :func:`pu
 to the top: a few rows a tier, however long the chat.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -228,7 +228,7 @@ def ask_anew(
     *,
     due: bool = True,
     place: Place | None = None,
-    by: Collection[Summariser] = ("local", "model", "person"),
+    by: Sequence[Summariser] = ("local", "model", "person"),
 ) -> int:
     """Let a node, or all, be made anew, or no longer; only those written ``by`` one of these.
 
