@@ -1,12 +1,16 @@
 """Where the data lies and whose it is: from flags, then the environment, then defaults."""
 
 from pathlib import Path
+from typing import Any
 
 import platformdirs
-from pydantic import Field
+from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-__all__ = ["Config"]
+from talekeeper.domain.errors import InvalidInput
+from talekeeper.models.chat_model import Endpoint
+
+__all__ = ["Config", "configured"]
 
 
 def _default_database() -> str:
@@ -17,9 +21,31 @@ class Config(BaseSettings):
     """``TALEKEEPER_DB`` and ``TALEKEEPER_ACCOUNT`` set these; a flag wins over them.
 
     ``db`` is a file path or a database URL, ``account`` the name of the account to work for.
+    ``summary`` is the model that writes summaries: ``TALEKEEPER_SUMMARY_BASE_URL``,
+    ``TALEKEEPER_SUMMARY_MODEL``, and where they are needed ``…_KEY``, ``…_TIMEOUT`` (seconds) and
+    ``…_HEADERS`` (a JSON object).
     """
 
-    model_config = SettingsConfigDict(env_prefix="TALEKEEPER_", frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix="TALEKEEPER_",
+        env_nested_delimiter="_",
+        env_nested_max_split=1,
+        frozen=True,
+    )
 
     db: str = Field(default_factory=_default_database)
     account: str = "default"
+    summary: Endpoint | None = None
+
+
+def configured(**given: Any) -> Config:
+    """The configuration with what was given as flags. InvalidInput names the variable at fault."""
+    try:
+        return Config(**given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = "_".join(str(part).upper() for part in ("talekeeper", *first["loc"]))
+        wanted = "is missing" if first["type"] == "missing" else f"is wrong: {first['msg']}"
+        raise InvalidInput(
+            f"The variable {name} {wanted}. Set it, or unset those beside it."
+        ) from (error)

@@ -16,7 +16,6 @@ from talekeeper.domain.block import Context, Mode
 from talekeeper.domain.chat import Message, Role
 from talekeeper.domain.errors import Conflict
 from talekeeper.models.chat_model import ChatModel
-from talekeeper.models.static import StaticEmbedder
 from talekeeper.parts.characters import Characters, Personas
 from talekeeper.parts.chats import Chats
 from talekeeper.parts.desk import Desk
@@ -28,18 +27,18 @@ from talekeeper.record import accounts
 from talekeeper.record.messages import NewMessage, NewSwipe
 from talekeeper.record.texts import checked_name
 from talekeeper.settle.background import SettleMode, check_mode, in_background
-from talekeeper.settle.settler import Settler
-from talekeeper.settle.summarize import LocalMaker, ModelMaker
+from talekeeper.settle.settler import Settler, settler_of
 from talekeeper.settle.worker import Worker
 from talekeeper.store import accounts as account_rows
 from talekeeper.store.accounts import Account
 from talekeeper.store.database import Database
 from talekeeper.store.opening import open_database
 
-__all__ = ["Keeper"]
+__all__ = ["Keeper", "utc_now"]
 
 
-def _utc_now() -> datetime:
+def utc_now() -> datetime:
+    """The moment now is, with its zone."""
     return datetime.now(UTC)
 
 
@@ -73,7 +72,7 @@ class Keeper:
         account: str = "default",
         settle: SettleMode = "background",
         summary_model: ChatModel | None = None,
-        clock: Callable[[], datetime] = _utc_now,
+        clock: Callable[[], datetime] = utc_now,
         new_id: Callable[[], str] = _new_id,
     ) -> AsyncIterator["Keeper"]:
         """Open a database file or URL and make the schema and the account where they are missing.
@@ -105,7 +104,7 @@ class Keeper:
         account: str,
         *,
         summary_model: ChatModel | None = None,
-        clock: Callable[[], datetime] = _utc_now,
+        clock: Callable[[], datetime] = utc_now,
         new_id: Callable[[], str] = _new_id,
     ) -> "Keeper":
         """A Keeper for an account of a database that is open already; it settles when asked to."""
@@ -125,13 +124,7 @@ class Keeper:
                 found = await database.read(find)
         if found is None:
             raise Conflict(f"The account {account!r} went away while it was opened.")
-        settler = Settler(
-            database,
-            local=LocalMaker(StaticEmbedder()),
-            model=ModelMaker(summary_model) if summary_model else None,
-            clock=clock,
-            new_id=new_id,
-        )
+        settler = settler_of(database, model=summary_model, clock=clock, new_id=new_id)
         return cls(Desk(database, found, clock=clock, new_id=new_id), settler)
 
     @asynccontextmanager

@@ -29,7 +29,7 @@ FORBIDDEN = {("store", "models")}
 APART = {
     "": {"public"},
     "public": set(LEVEL) - {"server", "web", "cli"},
-    "config": {"domain"},
+    "config": {"domain", "models"},
     "testing": {"domain", "text", "models"},
     "samples": set(),
 }

@@ -32,7 +32,9 @@ from talekeeper.cli.options import (
 )
 from talekeeper.cli.output import Output
 from talekeeper.cli.plain import counted, plain
-from talekeeper.config import Config
+from talekeeper.cli.settling import register
+from talekeeper.cli.summaries import summary_app
+from talekeeper.config import Config, configured
 from talekeeper.domain.chat import Chat
 from talekeeper.domain.errors import InvalidInput
 from talekeeper.domain.limits import PLANS, plan_named
@@ -47,6 +49,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Long-term memory for character chat.",
 )
+
+
+register(app)
+app.add_typer(summary_app, name="summary")
 
 
 def _show_version(wanted: bool) -> None:
@@ -74,7 +80,7 @@ def options(
     ] = False,
 ) -> None:
     """Long-term memory for character chat."""
-    context.obj = Config(**given(db=db, account=account))
+    context.obj = configured(**given(db=db, account=account))
 
 
 def _print_json(value: Any) -> None:

@@ -11,10 +11,12 @@ from typer.core import TyperGroup, TyperOption
 from talekeeper.config import Config
 from talekeeper.domain.errors import NotFound
 from talekeeper.keeper import Keeper
+from talekeeper.models.chat_model import ChatModel
+from talekeeper.models.openai_compatible import OpenAICompatible
 from talekeeper.store import accounts
 from talekeeper.store.opening import open_database
 
-__all__ = ["Group", "with_keeper"]
+__all__ = ["Group", "summary_model", "with_keeper"]
 
 T = TypeVar("T")
 
@@ -42,6 +44,11 @@ def _take(context: Any, option: Any, value: str | None) -> None:
         context.obj = context.obj.model_copy(update={option.name: value})
 
 
+def summary_model(config: Config) -> ChatModel | None:
+    """The language model that writes summaries, None where the configuration names none."""
+    return OpenAICompatible(config.summary) if config.summary else None
+
+
 def with_keeper(
     context: typer.Context,
     work: Callable[[Keeper], Awaitable[T]],
@@ -65,7 +72,8 @@ def with_keeper(
                     f"There is no account {config.account!r}; there are {named}. "
                     "An import makes a new one."
                 )
-            return await work(await Keeper.of(database, config.account))
+            model = summary_model(config)
+            return await work(await Keeper.of(database, config.account, summary_model=model))
         finally:
             await database.close()
 

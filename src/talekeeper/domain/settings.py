@@ -48,7 +48,7 @@ class GenerationSettings(_Frozen):
     context_limit: _Tokens | None = None
     reserve: Annotated[int, Field(ge=0, le=100_000_000)] = LIMITS.reserve
     tokenizer: str = "o200k_base"
-    strategy: str = "truncate"
+    strategy: str = "summarize"
     live_cap: bool = True
     names: NamePrefix = "auto"
     main_prompt: str = ""

@@ -66,6 +66,7 @@ class SummaryView:
     def _node(self, node: Summary) -> dict[str, Any]:
         there = {other.place for other in self.nodes}
         return {
+            "id": f"{self.chat}/{node.name}",
             "node": node.name,
             "first_message": node.first,
             "last_message": node.last,

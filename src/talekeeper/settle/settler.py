@@ -19,9 +19,11 @@ from sqlalchemy import Connection
 from talekeeper.domain.errors import ModelError, TalekeeperError
 from talekeeper.domain.limits import LIMITS
 from talekeeper.domain.summary import Summary
+from talekeeper.models.chat_model import ChatModel
+from talekeeper.models.static import StaticEmbedder
 from talekeeper.record.summaries import write_summary
 from talekeeper.settle.planning import Piece, Task, next_task, outstanding
-from talekeeper.settle.summarize import LocalMaker, SummaryMaker, SummaryRequest
+from talekeeper.settle.summarize import LocalMaker, ModelMaker, SummaryMaker, SummaryRequest
 from talekeeper.store import chats as chat_rows
 from talekeeper.store import settling
 from talekeeper.store.chats import ChatState
@@ -31,7 +33,7 @@ from talekeeper.text.condense import Passage
 from talekeeper.text.macros import MacroValues, expand
 from talekeeper.text.tokens import Tokenizer, tokenizer_named
 
-__all__ = ["Outcome", "Settler"]
+__all__ = ["Outcome", "Settler", "settler_of"]
 
 _MOST_CLASHES = 50
 """So many times in a row the chat may change while a piece of it is made."""
@@ -75,9 +77,12 @@ class Settler:
         clock: Callable[[], datetime],
         new_id: Callable[[], str],
         random: Random | None = None,
+        lease_seconds: float = LIMITS.lease_seconds,
     ) -> None:
+        """``lease_seconds``: how long a chat stays leased without a sign of life."""
         self.database = database
         self.clock = clock
+        self._lease = timedelta(seconds=lease_seconds)
         self._local = local
         self._model = model
         self._new_id = new_id
@@ -93,14 +98,13 @@ class Settler:
     ) -> Outcome:
         """Do what is due in a chat now, at most ``most`` summaries. Raises NotFound."""
         owner = self._new_id()
-        lease = timedelta(seconds=LIMITS.lease_seconds)
         now = self.clock()
-        acquire = partial(settling.acquire, key=key, owner=owner, now=now, until=now + lease)
+        acquire = partial(settling.acquire, key=key, owner=owner, now=now, until=now + self._lease)
         if not await self.database.write(acquire):
             return Outcome(key=key, state="busy")
         made = 0
         try:
-            async with self._kept(key, owner, lease):
+            async with self._kept(key, owner):
                 clashes = 0
                 while most is None or made < most:
                     view = await self.database.read(partial(_look, key=key))
@@ -198,13 +202,13 @@ class Settler:
         )
 
     @asynccontextmanager
-    async def _kept(self, key: ChatKey, owner: str, lease: timedelta) -> AsyncIterator[None]:
+    async def _kept(self, key: ChatKey, owner: str) -> AsyncIterator[None]:
         """Extend the lease while the body runs."""
 
         async def beat() -> None:
             while True:
-                await anyio.sleep(lease.total_seconds() / 3)
-                until = self.clock() + lease
+                await anyio.sleep(self._lease.total_seconds() / 3)
+                until = self.clock() + self._lease
                 extend = partial(settling.extend, key=key, owner=owner, until=until)
                 if not await self.database.write(extend):
                     return
@@ -215,6 +219,25 @@ class Settler:
         finally:
             beating.cancel()
             await asyncio.wait([beating])
+
+
+def settler_of(
+    database: Database,
+    *,
+    model: ChatModel | None,
+    clock: Callable[[], datetime],
+    new_id: Callable[[], str],
+    lease_seconds: float = LIMITS.lease_seconds,
+) -> Settler:
+    """A Settler with the makers there are: a language model if one is given, and the local one."""
+    return Settler(
+        database,
+        local=LocalMaker(StaticEmbedder()),
+        model=ModelMaker(model) if model else None,
+        clock=clock,
+        new_id=new_id,
+        lease_seconds=lease_seconds,
+    )
 
 
 def _look(connection: Connection, key: ChatKey) -> _View:

@@ -1,0 +1,271 @@
+"""``settle``, ``worker``, ``jobs`` and ``catch-up``: the work that no reply waits for."""
+
+import json
+from functools import partial
+from typing import Annotated, Any
+
+import anyio
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.prompt import Confirm
+from rich.table import Table
+from uuid_utils import uuid7
+
+from talekeeper.cli.opening import summary_model, with_keeper
+from talekeeper.cli.options import AsJson, ChatName
+from talekeeper.cli.plain import counted, plain, safe
+from talekeeper.config import Config
+from talekeeper.domain.chat import Chat
+from talekeeper.domain.errors import InvalidInput
+from talekeeper.domain.limits import LIMITS
+from talekeeper.keeper import Keeper, utc_now
+from talekeeper.parts.summaries import Settled
+from talekeeper.settle.catching_up import CatchUpPlan
+from talekeeper.settle.settler import Outcome, settler_of
+from talekeeper.settle.worker import Worker
+from talekeeper.store.opening import open_database
+from talekeeper.store.settling import Failure
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command()(settle)
+    app.command()(worker)
+    app.command()(jobs)
+    app.command("catch-up")(catch_up)
+
+
+def settle(
+    context: typer.Context,
+    chat: Annotated[
+        str | None, typer.Argument(metavar="CHAT", help="One chat; without it, all.")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="All chats: what happens without CHAT.")] = (
+        False
+    ),
+    as_json: AsJson = False,
+) -> None:
+    """Do now what is due: summarise what left the live window, merge, mend what is stale."""
+    if chat is not None and every:
+        raise InvalidInput("Name a chat or say --all, not both.")
+    console = Console(stderr=True)
+
+    async def work(keeper: Keeper) -> Settled:
+        if chat is None:
+            with console.status("Settling all chats"):
+                return await keeper.summaries.settle()
+        found = await keeper.chats.find(chat)
+        return await _settle_one(keeper, found, console)
+
+    settled = with_keeper(context, work)
+    if as_json:
+        typer.echo(json.dumps(_settled_json(settled), ensure_ascii=False, indent=2))
+    elif settled.made or settled.failed:
+        made = counted(settled.made, "summary", "summaries")
+        typer.echo(f"{made} made in {counted(settled.chats, 'chat')}.")
+    else:
+        typer.echo("Nothing was due.")
+    if settled.failed:
+        for outcome in settled.failed:
+            typer.echo(f"Error: {outcome.key.chat}: {plain(outcome.reason or '')}", err=True)
+        raise typer.Exit(1)
+
+
+async def _settle_one(keeper: Keeper, chat: Chat, console: Console) -> Settled:
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("messages"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    )
+    with bar:
+        shown = bar.add_task(f"Settling {safe(chat.title)}", total=None)
+        most = 0
+
+        def progress(left: int) -> None:
+            nonlocal most
+            most = max(most, left)
+            bar.update(shown, total=most, completed=most - left)
+
+        return await keeper.summaries.settle(chat.id, progress=progress)
+
+
+def worker(
+    context: typer.Context,
+    poll: Annotated[
+        float, typer.Option(min=0.1, metavar="SECONDS", help="How often to look for work.")
+    ] = 5.0,
+    lease: Annotated[
+        float,
+        typer.Option(
+            min=1, metavar="SECONDS", help="How soon others take over what a dead worker had."
+        ),
+    ] = LIMITS.lease_seconds,
+    once: Annotated[bool, typer.Option("--once", help="End when nothing is due any more.")] = False,
+) -> None:
+    """Settle the chats of all accounts until stopped. Any number of workers share a database."""
+    config: Config = context.obj
+
+    async def run() -> None:
+        database = await open_database(config.db)
+        try:
+            settler = settler_of(
+                database,
+                model=summary_model(config),
+                clock=utc_now,
+                new_id=lambda: str(uuid7()),
+                lease_seconds=lease,
+            )
+            typer.echo(f"Settling what is due in {database.location}. Ctrl-C ends it.", err=True)
+            loop = Worker(settler, report=_tell)
+            await (loop.drain() if once else loop.run(poll_seconds=poll))
+        finally:
+            await database.close()
+
+    anyio.run(run)
+
+
+def _tell(outcome: Outcome) -> None:
+    if outcome.state == "failed":
+        typer.echo(f"{outcome.key.chat}: failed: {plain(outcome.reason or '')}", err=True)
+    elif outcome.made:
+        typer.echo(f"{outcome.key.chat}: {counted(outcome.made, 'summary', 'summaries')}")
+
+
+def jobs(
+    context: typer.Context,
+    retry: Annotated[bool, typer.Option("--retry", help="Try what failed again, now.")] = False,
+    chat: Annotated[
+        str | None, typer.Option("--chat", metavar="CHAT", help="With --retry: this chat alone.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List what went wrong in the background, and when it is tried again."""
+
+    async def work(keeper: Keeper) -> tuple[int, list[Failure]]:
+        again = 0
+        if retry:
+            found = await keeper.chats.find(chat) if chat else None
+            again = await keeper.summaries.retry(found.id if found else None)
+        return again, list(await keeper.summaries.failures())
+
+    again, failures = with_keeper(context, work)
+    if as_json:
+        shown = {"retried": again, "failures": [_failure_json(failure) for failure in failures]}
+        typer.echo(json.dumps(shown, ensure_ascii=False, indent=2))
+        return
+    if retry:
+        typer.echo(f"{counted(again, 'chat')} will be tried again at the next settle.")
+    _show_failures(Console(), failures)
+
+
+def catch_up(
+    context: typer.Context,
+    chat: ChatName,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Consent: start without asking.")] = (
+        False
+    ),
+    pause: Annotated[bool, typer.Option("--pause", help="Stop asking the model.")] = False,
+    price: Annotated[
+        tuple[float, float] | None,
+        typer.Option(
+            metavar="IN OUT", help="What a million tokens read and written cost: shows the sum."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Have imported history summarised by the model: shows what it takes, then asks."""
+    if yes and pause:
+        raise InvalidInput("Say --yes or --pause, not both.")
+    console = Console(stderr=True)
+    found, plan = with_keeper(context, partial(_planned, name=chat, pause=pause))
+    if not as_json:
+        _show_plan(Console(), found, plan, price)
+    if not pause and plan.calls and not as_json and not yes:
+        yes = _consent(console)
+    if yes and plan.calls:
+
+        async def start(keeper: Keeper) -> CatchUpPlan:
+            await keeper.summaries.catch_up(found.id, "start")
+            await _settle_one(keeper, found, console)
+            return await keeper.summaries.catch_up(found.id)
+
+        plan = with_keeper(context, start)
+        if not as_json:
+            left = f"{counted(plan.calls, 'summary', 'summaries')} left"
+            typer.echo("Done." if not plan.calls else f"Not done: {left}. Run it again to go on.")
+    if as_json:
+        typer.echo(json.dumps(plan.as_json(), indent=2))
+
+
+async def _planned(keeper: Keeper, name: str, *, pause: bool) -> tuple[Chat, CatchUpPlan]:
+    found = await keeper.chats.find(name)
+    return found, await keeper.summaries.catch_up(found.id, "pause" if pause else "plan")
+
+
+def _consent(console: Console) -> bool:
+    try:
+        return Confirm.ask("Start?", console=console, default=False)
+    except EOFError:
+        return False
+
+
+def _show_plan(
+    console: Console, chat: Chat, plan: CatchUpPlan, price: tuple[float, float] | None
+) -> None:
+    console.print(f"[bold]{safe(chat.title)}[/]", highlight=False)
+    if not plan.calls:
+        console.print("Nothing is left for a model to do here.")
+        return
+    console.print(
+        f"{counted(plan.cells, 'cell')} were summarised without a model. Summarising them with one "
+        f"takes {counted(plan.calls, 'request')}: about {plan.tokens_in:,} tokens read and "
+        f"{plan.tokens_out:,} written.",
+        highlight=False,
+    )
+    if price is not None:
+        cost = (plan.tokens_in * price[0] + plan.tokens_out * price[1]) / 1_000_000
+        console.print(f"At {price[0]:g} and {price[1]:g} a million: {cost:,.2f}.", highlight=False)
+    if plan.state:
+        console.print(f"It is {plan.state}.", highlight=False)
+
+
+def _settled_json(settled: Settled) -> dict[str, Any]:
+    return {
+        "chats": settled.chats,
+        "made": settled.made,
+        "failed": [{"chat": o.key.chat, "reason": o.reason} for o in settled.failed],
+    }
+
+
+def _failure_json(failure: Failure) -> dict[str, Any]:
+    return {
+        "chat": failure.key.chat,
+        "title": failure.title,
+        "reason": failure.reason,
+        "permanent": failure.permanent,
+        "attempts": failure.attempts,
+        "failed_at": failure.failed_at.isoformat(),
+        "retry_at": failure.retry_at.isoformat() if failure.retry_at else None,
+    }
+
+
+def _show_failures(console: Console, failures: list[Failure]) -> None:
+    if not failures:
+        console.print("Nothing failed.")
+        return
+    table = Table(box=None, pad_edge=False)
+    for head in ("chat", "what", "tries", "next"):
+        table.add_column(head, overflow="fold")
+    for failure in failures:
+        following = "settled without the model"
+        if failure.retry_at is not None:
+            following = failure.retry_at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        table.add_row(safe(failure.title), safe(failure.reason), str(failure.attempts), following)
+    console.print(table)
