@@ -34,7 +34,7 @@ any length costs the same per turn. With more room to spend you can switch that 
 async def run_demo(console: Output) -> dict[str, Any]:
     """Import the sample into a temporary database and show what the character sees now."""
     with tempfile.TemporaryDirectory() as folder:
-        async with Keeper.open(Path(folder) / "demo.db") as keeper:
+        async with Keeper.open(Path(folder) / "demo.db", settle="off") as keeper:
             console.print("\n[bold]1. A card and a chat of eleven weeks come in[/]\n")
             with as_file(files("talekeeper.samples")) as samples:
                 paths = [samples / name for name in _SAMPLES]

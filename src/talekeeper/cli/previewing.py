@@ -20,9 +20,11 @@ _LOOKS: Mapping[Kind, tuple[str, str]] = {
     "personality": ("P", "medium_purple"),
     "scenario": ("S", "turquoise4"),
     "example": ("E", "bright_cyan"),
+    "summary": ("Z", "gold1"),
     "message": ("m", "green"),
     "authors_note": ("A", "yellow"),
     "depth_prompt": ("N", "dark_orange"),
+    "digest": ("z", "light_salmon1"),
     "input": ("i", "bright_green"),
     "post_history": ("H", "magenta"),
     "nudge": ("G", "hot_pink"),
@@ -31,6 +33,7 @@ _LOOKS: Mapping[Kind, tuple[str, str]] = {
 """A letter for each kind, so that the bar can be read without colours, and a colour."""
 REASONS = {
     "sent": "sent",
+    "summarised": "told in short by what is noted",
     "window": "older than the live window",
     "excluded": "excluded by you",
     "disabled": "cannot be sent alone",

@@ -14,6 +14,7 @@ from uuid_utils import uuid7
 
 from talekeeper.cli.opening import summary_model, with_keeper
 from talekeeper.cli.options import AsJson, ChatName
+from talekeeper.cli.output import Output
 from talekeeper.cli.plain import counted, plain, safe
 from talekeeper.config import Config
 from talekeeper.domain.chat import Chat
@@ -162,7 +163,7 @@ def jobs(
         return
     if retry:
         typer.echo(f"{counted(again, 'chat')} will be tried again at the next settle.")
-    _show_failures(Console(), failures)
+    _show_failures(Output(), failures)
 
 
 def catch_up(
@@ -186,7 +187,7 @@ def catch_up(
     console = Console(stderr=True)
     found, plan = with_keeper(context, partial(_planned, name=chat, pause=pause))
     if not as_json:
-        _show_plan(Console(), found, plan, price)
+        _show_plan(Output(), found, plan, price)
     if not pause and plan.calls and not as_json and not yes:
         yes = _consent(console)
     if yes and plan.calls:
@@ -217,7 +218,7 @@ def _consent(console: Console) -> bool:
 
 
 def _show_plan(
-    console: Console, chat: Chat, plan: CatchUpPlan, price: tuple[float, float] | None
+    console: Output, chat: Chat, plan: CatchUpPlan, price: tuple[float, float] | None
 ) -> None:
     console.print(f"[bold]{safe(chat.title)}[/]", highlight=False)
     if not plan.calls:
@@ -256,7 +257,7 @@ def _failure_json(failure: Failure) -> dict[str, Any]:
     }
 
 
-def _show_failures(console: Console, failures: list[Failure]) -> None:
+def _show_failures(console: Output, failures: list[Failure]) -> None:
     if not failures:
         console.print("Nothing failed.")
         return

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 from rich.tree import Tree
 
 from talekeeper.cli.opening import Group, with_keeper
 from talekeeper.cli.options import AsJson, ChatName
+from talekeeper.cli.output import Output
 from talekeeper.cli.plain import counted, plain, safe
 from talekeeper.domain.chat import Chat
 from talekeeper.domain.errors import InvalidInput
@@ -51,7 +51,7 @@ def show_summary(
     if as_json:
         typer.echo(json.dumps(view.as_json(), ensure_ascii=False, indent=2))
     else:
-        _show(Console(), found, view, full=full)
+        _show(Output(), found, view, full=full)
 
 
 @summary_app.command("edit")
@@ -128,7 +128,7 @@ def _edited_json(chat: Chat, node: Summary) -> dict[str, object]:
     }
 
 
-def _show(console: Console, chat: Chat, view: SummaryView, *, full: bool) -> None:
+def _show(console: Output, chat: Chat, view: SummaryView, *, full: bool) -> None:
     console.print(f"[bold]{safe(chat.title)}[/]", highlight=False)
     if not view.nodes:
         console.print(
