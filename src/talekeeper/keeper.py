@@ -34,7 +34,7 @@ from talekeeper.store.accounts import Account
 from talekeeper.store.database import Database
 from talekeeper.store.opening import open_database
 
-__all__ = ["Keeper", "utc_now"]
+__all__ = ["Keeper", "fresh_id", "utc_now"]
 
 
 def utc_now() -> datetime:
@@ -42,7 +42,8 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def _new_id() -> str:
+def fresh_id() -> str:
+    """An id that no other thing has, later ones after earlier ones."""
     return str(uuid7())
 
 
@@ -73,7 +74,7 @@ class Keeper:
         settle: SettleMode = "background",
         summary_model: ChatModel | None = None,
         clock: Callable[[], datetime] = utc_now,
-        new_id: Callable[[], str] = _new_id,
+        new_id: Callable[[], str] = fresh_id,
     ) -> AsyncIterator["Keeper"]:
         """Open a database file or URL and make the schema and the account where they are missing.
 
@@ -105,7 +106,7 @@ class Keeper:
         *,
         summary_model: ChatModel | None = None,
         clock: Callable[[], datetime] = utc_now,
-        new_id: Callable[[], str] = _new_id,
+        new_id: Callable[[], str] = fresh_id,
     ) -> "Keeper":
         """A Keeper for an account of a database that is open already; it settles when asked to."""
 

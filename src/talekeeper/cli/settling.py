@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.prompt import Confirm
 from rich.table import Table
-from uuid_utils import uuid7
 
 from talekeeper.cli.opening import summary_model, with_keeper
 from talekeeper.cli.options import AsJson, ChatName
@@ -20,7 +19,7 @@ from talekeeper.config import Config
 from talekeeper.domain.chat import Chat
 from talekeeper.domain.errors import InvalidInput
 from talekeeper.domain.limits import LIMITS
-from talekeeper.keeper import Keeper, utc_now
+from talekeeper.keeper import Keeper, fresh_id, utc_now
 from talekeeper.parts.summaries import Settled
 from talekeeper.settle.catching_up import CatchUpPlan
 from talekeeper.settle.settler import Outcome, settler_of
@@ -120,7 +119,7 @@ def worker(
                 database,
                 model=summary_model(config),
                 clock=utc_now,
-                new_id=lambda: str(uuid7()),
+                new_id=fresh_id,
                 lease_seconds=lease,
             )
             typer.echo(f"Settling what is due in {database.location}. Ctrl-C ends it.", err=True)

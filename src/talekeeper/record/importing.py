@@ -34,6 +34,7 @@ from talekeeper.store import lined_messages as lined_rows
 from talekeeper.store import lines as line_rows
 from talekeeper.store import live as live_rows
 from talekeeper.store import messages as rows
+from talekeeper.store import summaries as summary_rows
 from talekeeper.store.chats import ChatState
 from talekeeper.store.keys import ChatKey
 from talekeeper.store.lines import ImportRow, LineRow
@@ -287,6 +288,8 @@ class ChatImport:
         self.tally.note(self._casting.notices)
         self._casting.save(connection, key, now=now)
         self._save_import(connection, key, now)
+        if self.relation.kind != "new":
+            summary_rows.refresh_all(connection, key)
         messages, excluded = rows.counts(connection, key)
         values: dict[str, Any] = {
             "messages": messages,

@@ -18,6 +18,7 @@ from talekeeper.record.texts import checked
 from talekeeper.store import chats as chat_rows
 from talekeeper.store import settling
 from talekeeper.store import summaries as rows
+from talekeeper.store import summary_sources as sources
 from talekeeper.store.keys import ChatKey
 from talekeeper.text.tokens import tokenizer_named
 
@@ -43,7 +44,7 @@ def write_summary(connection: Connection, key: ChatKey, node: Summary, *, owner:
         children = [found[place] for place in node.place.children if place in found]
         current = merge_fingerprint(children) if children else None
     else:
-        source = source_of(rows.cell_messages(connection, key, node.cell))
+        source = source_of(sources.cell_messages(connection, key, node.cell))
         current = source.fingerprint if source else None
         if there is None and node.place.position != rows.count_of(connection, key, 0):
             return False

@@ -16,6 +16,7 @@ from talekeeper.settle.planning import share_of
 from talekeeper.store import chats as chat_rows
 from talekeeper.store import settling
 from talekeeper.store import summaries as rows
+from talekeeper.store import summary_sources as sources
 from talekeeper.store.keys import ChatKey
 from talekeeper.store.settling import CatchUp
 
@@ -59,7 +60,7 @@ def catch_up_plan(connection: Connection, key: ChatKey) -> CatchUpPlan:
     tokens_in = tokens_out = 0
     share = share_of(state)
     for node in local:
-        own = rows.text_tokens(connection, key, node.first, node.last)
+        own = sources.text_tokens(connection, key, node.first, node.last)
         below = FAN * int(share * LIMITS.merged_share)
         tokens_in += _PROMPT_TOKENS + (own if own <= LIMITS.summary_input else below)
         tokens_out += max(node.tokens, LIMITS.summary_floor)

@@ -25,6 +25,7 @@ from talekeeper.domain.window import window_start
 from talekeeper.store import live as live_rows
 from talekeeper.store import settling
 from talekeeper.store import summaries as rows
+from talekeeper.store import summary_sources as sources
 from talekeeper.store.chats import ChatState
 from talekeeper.store.keys import LAST_NUMBER, ChatKey
 
@@ -131,8 +132,10 @@ def _again(connection: Connection, state: ChatState, node: Summary, window: int)
         if not all(child.valid for child in children) or node.last >= window:
             return None
         return _of_children(connection, state, node.place, children)
-    messages = rows.cell_messages(connection, state.key, node.cell)
-    if not messages or not rows.messages_after(connection, state.key, messages[-1].number, limit=1):
+    messages = sources.cell_messages(connection, state.key, node.cell)
+    if not messages or not sources.messages_after(
+        connection, state.key, messages[-1].number, limit=1
+    ):
         return None  # It became the last cell: more may join it.
     return _of_messages(connection, state, node.place, messages)
 
@@ -158,7 +161,7 @@ def _new_cell(connection: Connection, state: ChatState, window: int) -> Task | N
     found: list[SourceMessage] = []
     since = last.last if last else 0
     while True:
-        page = rows.messages_after(connection, state.key, since, limit=64)
+        page = sources.messages_after(connection, state.key, since, limit=64)
         found += page
         if not found or found[0].number > window:
             return None
@@ -170,7 +173,7 @@ def _new_cell(connection: Connection, state: ChatState, window: int) -> Task | N
         since = page[-1].number
     if last is not None and cell == last.cell:
         # Messages joined the newest summarised cell: it was the last one for a while.
-        joined = rows.cell_messages(connection, state.key, cell)
+        joined = sources.cell_messages(connection, state.key, cell)
         return _of_messages(connection, state, last.place, joined)
     messages = [message for message in found if message.cell == cell]
     place = Place(0, last.place.position + 1 if last else 0)
@@ -239,7 +242,7 @@ def _of_children(
     )
     said, own_text = 0, place.tier <= _READS_MESSAGES
     if own_text:
-        said = rows.text_tokens(connection, state.key, source.first, source.last)
+        said = sources.text_tokens(connection, state.key, source.first, source.last)
         own_text = said <= LIMITS.summary_input
     pieces: list[Piece] = []
     imported = False
@@ -268,7 +271,7 @@ def _told_by(
         pieces = [Piece(speaker="", role="summary", text=node.text)] if node.text.strip() else []
         return pieces, node.summariser == "local"
     if node.place.tier == 0:
-        messages = rows.cell_messages(connection, key, node.cell)
+        messages = sources.cell_messages(connection, key, node.cell)
         kept = [message for message in messages if not message.forget]
         return list(_pieces(kept)), any(message.imported for message in kept)
     pieces, imported = [], False

@@ -30,32 +30,30 @@ from sqlalchemy import (
 from talekeeper.domain.summary import (
     FAN,
     Place,
-    SourceMessage,
     Summariser,
     Summary,
     merge_fingerprint,
     source_of,
 )
+from talekeeper.store import summary_sources as sources
 from talekeeper.store.copying import copied
 from talekeeper.store.keys import ChatKey
-from talekeeper.store.tables import messages, summaries, swipes
+from talekeeper.store.tables import summaries
 
 __all__ = [
     "all_of",
     "ask_anew",
     "at",
     "candidates",
-    "cell_messages",
     "copy_until",
     "count_of",
     "last_recent",
-    "messages_after",
     "put",
     "refresh",
+    "refresh_all",
     "remove",
     "remove_after",
     "summed_up",
-    "text_tokens",
     "to_do",
     "uncovered",
 ]
@@ -197,31 +195,6 @@ def uncovered(connection: Connection, key: ChatKey) -> list[Summary]:
     return [_summary(row) for row in rows]
 
 
-def text_tokens(connection: Connection, key: ChatKey, first: int, last: int) -> int:
-    """Tokens of the active texts of the messages ``first``-``last`` that are not forgotten."""
-    return int(
-        connection.execute(
-            select(func.coalesce(func.sum(swipes.c.tokens), 0))
-            .join_from(
-                messages,
-                swipes,
-                and_(
-                    swipes.c.account_id == messages.c.account_id,
-                    swipes.c.chat_id == messages.c.chat_id,
-                    swipes.c.number == messages.c.number,
-                    swipes.c.swipe == messages.c.active,
-                ),
-            )
-            .where(
-                messages.c.account_id == key.account,
-                messages.c.chat_id == key.chat,
-                messages.c.number.between(first, last),
-                messages.c.forget == false(),
-            )
-        ).scalar_one()
-    )
-
-
 def ask_anew(
     connection: Connection,
     key: ChatKey,
@@ -248,59 +221,6 @@ def summed_up(connection: Connection, key: ChatKey) -> int:
     return int(connection.execute(statement).scalar_one())
 
 
-_SOURCE = (
-    select(
-        messages.c.number,
-        messages.c.cell,
-        messages.c.role,
-        messages.c.speaker,
-        swipes.c.text,
-        swipes.c.tokens,
-        messages.c.excluded,
-        messages.c.forget,
-        messages.c.line.is_not(None),
-    )
-    .join_from(
-        messages,
-        swipes,
-        and_(
-            swipes.c.account_id == messages.c.account_id,
-            swipes.c.chat_id == messages.c.chat_id,
-            swipes.c.number == messages.c.number,
-            swipes.c.swipe == messages.c.active,
-        ),
-    )
-    .where(
-        messages.c.account_id == bindparam("account"),
-        messages.c.chat_id == bindparam("chat"),
-        messages.c.number >= bindparam("since"),
-    )
-    .order_by(messages.c.number)
-    .limit(bindparam("limit", type_=Integer))
-)
-
-
-def messages_after(
-    connection: Connection, key: ChatKey, number: int, *, limit: int
-) -> list[SourceMessage]:
-    """The first ``limit`` messages above ``number``."""
-    bound = {**key._asdict(), "since": number + 1, "limit": limit}
-    return [SourceMessage._make(row) for row in connection.execute(_SOURCE, bound)]
-
-
-def cell_messages(connection: Connection, key: ChatKey, cell: int) -> list[SourceMessage]:
-    """The messages of one cell, in order."""
-    found: list[SourceMessage] = []
-    since = cell - 1
-    while True:
-        page = messages_after(connection, key, since, limit=32)
-        own = [message for message in page if message.cell == cell]
-        found += own
-        if len(page) < 32 or len(own) < len(page):
-            return found
-        since = page[-1].number
-
-
 def refresh(connection: Connection, key: ChatKey, cells: Iterable[int]) -> None:
     """Take into account that messages of these cells changed; most have no node yet."""
     wanted, touched = sorted(set(cells)), list[Place]()
@@ -313,7 +233,7 @@ def refresh(connection: Connection, key: ChatKey, cells: Iterable[int]) -> None:
             )
         )
         for node in map(_summary, rows.all()):
-            source = source_of(cell_messages(connection, key, node.cell))
+            source = source_of(sources.cell_messages(connection, key, node.cell))
             if source is None:
                 _delete(connection, key, [node.place])
             elif (source.first, source.last, source.messages, source.shown) != (
@@ -336,6 +256,12 @@ def refresh(connection: Connection, key: ChatKey, cells: Iterable[int]) -> None:
                 continue
             touched.append(node.place)
     _propagate(connection, key, touched)
+
+
+def refresh_all(connection: Connection, key: ChatKey) -> None:
+    """Take into account that any messages may have changed: after an import of the same chat."""
+    cells = select(summaries.c.cell).where(_of(key), summaries.c.tier == 0)
+    refresh(connection, key, list(connection.execute(cells).scalars()))
 
 
 def put(connection: Connection, key: ChatKey, node: Summary) -> None:

@@ -87,10 +87,10 @@ def test_protected_blocks_that_do_not_fit_are_named_with_their_sizes() -> None:
 
 
 class Hostile:
-    digests = False
     """Names what it may not, twice, and forgets the rest."""
 
     name = "hostile"
+    digests = False
 
     def order(self, groups: Sequence[Group]) -> Iterable[str]:
         return ["protected", "nobody", "b", "b"]
