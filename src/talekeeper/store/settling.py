@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Connection, and_, false, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, false, func, insert, or_, select, update
 
 from talekeeper.store.keys import ChatKey
 from talekeeper.store.tables import chats, settling
@@ -23,6 +23,7 @@ __all__ = [
     "fail",
     "failures",
     "holds",
+    "leased",
     "note",
     "release",
     "retry",
@@ -257,3 +258,9 @@ def _make(connection: Connection, key: ChatKey) -> None:
     there = select(settling.c.chat_id).where(_of(key)).with_for_update()
     if connection.execute(there).scalar() is None:
         connection.execute(insert(settling).values(values))
+
+
+def leased(connection: Connection) -> int:
+    """How many chats are on lease at the moment."""
+    statement = select(func.count()).where(settling.c.owner.is_not(None))
+    return connection.execute(statement).scalar_one()
