@@ -105,10 +105,14 @@ class Keeper:
         account: str,
         *,
         summary_model: ChatModel | None = None,
+        settler: Settler | None = None,
         clock: Callable[[], datetime] = utc_now,
         new_id: Callable[[], str] = fresh_id,
     ) -> "Keeper":
-        """A Keeper for an account of a database that is open already; it settles when asked to."""
+        """A Keeper for an account of a database that is open already; it settles when asked to.
+
+        ``settler`` is the one it settles with, in place of one made from the other arguments.
+        """
 
         def make(connection: Connection) -> Account:
             return accounts.account_named(connection, account, new_id=new_id(), now=clock())
@@ -125,7 +129,8 @@ class Keeper:
                 found = await database.read(find)
         if found is None:
             raise Conflict(f"The account {account!r} went away while it was opened.")
-        settler = settler_of(database, model=summary_model, clock=clock, new_id=new_id)
+        if settler is None:
+            settler = settler_of(database, model=summary_model, clock=clock, new_id=new_id)
         return cls(Desk(database, found, clock=clock, new_id=new_id), settler)
 
     @asynccontextmanager

@@ -8,19 +8,39 @@ from io import BytesIO
 from typing import Any
 
 from talekeeper import (
-    Chat,
     Context,
     DepthPrompt,
     Keeper,
-    Message,
     NewMessage,
     NewSwipe,
-    Row,
     TalekeeperError,
     ToolCall,
 )
 from talekeeper.domain.chat import Role
-from tests.scenarios.script import Call, Expect, Export, Import, Regenerated, Said, Scenario, Step
+from talekeeper.parts.summaries import SummaryView
+from tests.scenarios.script import (
+    Call,
+    Expect,
+    Export,
+    Import,
+    RebuiltSummary,
+    Regenerated,
+    Said,
+    Scenario,
+    Settled,
+    Step,
+)
+from tests.scenarios.shown import (
+    chat_lines,
+    expected_messages,
+    expected_node,
+    message_line,
+    node_head,
+    node_line,
+    row_line,
+    sent_messages,
+    to_json,
+)
 
 __all__ = ["Mismatch", "play"]
 
@@ -119,6 +139,12 @@ class _Stage:
                 return list(await getattr(messages, step.verb)(chat, value))
             case "rewind":
                 await chats.rewind(chat, value)
+            case "settle":
+                await self._settle(chat, value)
+            case "edit_summary":
+                await self.keeper.summaries.edit(chat, value.node, value.text)
+            case "rebuild_summary":
+                await self._rebuild(chat, value)
             case "fork":
                 fork = await chats.fork(chat, value.at, title=value.title)
                 self.chats[value.as_] = fork.id
@@ -155,8 +181,22 @@ class _Stage:
     async def _regenerate(self, chat: str, value: Regenerated) -> None:
         context = await self.keeper.compose(chat, replacing=value.message)
         if value.sees is not None:
-            _compare("what the model sees", _expected(value.sees), _sent(context))
+            _compare("what the model sees", expected_messages(value.sees), sent_messages(context))
         await self.keeper.messages.add_swipe(chat, value.message, value.text)
+
+    async def _settle(self, chat: str, value: Settled) -> None:
+        settled = await self.keeper.summaries.settle(chat)
+        for outcome in settled.failed:
+            raise Mismatch(f"settling failed: {outcome.reason}")
+        if value.made is not None:
+            _compare("the number of summaries made", [value.made], [settled.made])
+
+    async def _rebuild(self, chat: str, value: RebuiltSummary) -> None:
+        asked = await self.keeper.summaries.rebuild(
+            chat, value.node, overwrite_edits=value.overwrite_edits
+        )
+        if value.asked is not None:
+            _compare("the number of summaries to be made anew", [value.asked], [asked])
 
     async def _import(self, value: Import) -> None:
         begun: Sequence[bytes] = []
@@ -182,11 +222,13 @@ class _Stage:
             _compare("the file", wanted.decode().splitlines(True), found.decode().splitlines(True))
         else:
             parsed = [json.loads(line) for line in out.getvalue().splitlines()]
-            _compare("the file", [_json(i) for i in value.lines or ()], [_json(i) for i in parsed])
+            _compare(
+                "the file", [to_json(i) for i in value.lines or ()], [to_json(i) for i in parsed]
+            )
 
     async def _expect(self, chat: str, value: Expect) -> None:
         asked = value.model_fields_set
-        if not asked or asked - {"recorded", "chats"}:
+        if not asked or asked - {"recorded", "chats", "summary", "not_in_summary"}:
             context = await self.keeper.compose(
                 chat,
                 value.input,
@@ -200,10 +242,12 @@ class _Stage:
         if value.recorded is not None:
             found = await self.keeper.messages.list(chat, limit=1_000)
             wanted = [f"{who}: {text}" for item in value.recorded for who, text in item.items()]
-            _compare("what is recorded", wanted, [_shown(message) for message in found])
+            _compare("what is recorded", wanted, [message_line(message) for message in found])
         if value.chats is not None:
             wanted = [f"{title}: {what}" for item in value.chats for title, what in item.items()]
-            _compare("the chats", wanted, _chat_lines(await self.keeper.chats.list()))
+            _compare("the chats", wanted, chat_lines(await self.keeper.chats.list()))
+        if asked & {"summary", "not_in_summary"}:
+            _compare_summary(value, await self.keeper.summaries.show(chat))
 
     async def _names(self) -> Mapping[str, str]:
         names = {character.id: character.name for character in await self.keeper.characters.list()}
@@ -226,30 +270,26 @@ def _new(role: Role, said: Said) -> NewMessage:
 
 def _calls(calls: Iterable[Call]) -> tuple[ToolCall, ...]:
     return tuple(
-        ToolCall(id=call.id, name=call.tool, arguments=_json(call.arguments)) for call in calls
+        ToolCall(id=call.id, name=call.tool, arguments=to_json(call.arguments)) for call in calls
     )
 
 
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
 def _line(item: Mapping[str, Any]) -> bytes:
-    return _json(item).encode() + b"\n"
+    return to_json(item).encode() + b"\n"
 
 
 def _compare_context(value: Expect, context: Context, names: Mapping[str, str]) -> None:
     receipt = context.receipt
     if value.messages is not None:
-        _compare("what is sent", _expected(value.messages), _sent(context))
+        _compare("what is sent", expected_messages(value.messages), sent_messages(context))
     if isinstance(value.receipt, list):
         wanted = [" ".join(row.split()) for row in value.receipt]
-        rows = [f"{row.reason} {_row(row, names)}" for row in receipt.rows]
+        rows = [f"{row.reason} {row_line(row, names)}" for row in receipt.rows]
         _compare("the receipt", wanted, rows)
     elif value.receipt is not None:
         for reason, expected in value.receipt.items():
             wanted = [" ".join(row.split()) for row in expected]
-            rows = [_row(row, names) for row in receipt.rows if row.reason == reason]
+            rows = [row_line(row, names) for row in receipt.rows if row.reason == reason]
             _compare(f"the receipt's rows with reason {reason!r}", wanted, rows)
     if value.prompt_tokens is not None:
         _compare("the prompt's tokens", [value.prompt_tokens], [receipt.prompt_tokens])
@@ -257,75 +297,18 @@ def _compare_context(value: Expect, context: Context, names: Mapping[str, str]) 
         _compare("the receipt's notes", value.notes, list(receipt.notes))
 
 
-def _row(row: Row, names: Mapping[str, str]) -> str:
-    """A receipt row as scenarios write it, ids replaced by names."""
-    source = row.source
-    for key, name in names.items():
-        source = source.replace(key, name)
-    text = f"{row.kind} {source} {'-' if row.tokens is None else row.tokens}"
-    if row.count != 1:
-        text += f" x{row.count}"
-    return f"{text} ({row.note})" if row.note else text
-
-
-def _expected(messages: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The messages a scenario writes, one text each, to be compared with :func:`_sent`."""
-    shown = []
-    for message in messages:
-        for role, content in message.items():
-            said = content if isinstance(content, Mapping) else {"text": content}
-            shown.append(
-                _message(role, said.get("text", ""), said.get("to"), said.get("calls", ()))
-            )
-    return shown
-
-
-def _sent(context: Context) -> list[str]:
-    return [
-        _message(
-            message["role"],
-            message["content"] or "",
-            message.get("tool_call_id"),
-            [
-                {
-                    "id": call["id"],
-                    "tool": call["function"]["name"],
-                    "arguments": json.loads(call["function"]["arguments"]),
-                }
-                for call in message.get("tool_calls", ())
-            ],
-        )
-        for message in context.messages
-    ]
-
-
-def _message(role: str, text: str, to: str | None, calls: Iterable[Mapping[str, Any]]) -> str:
-    shown = f"{role} to {to}: {text}" if to is not None else f"{role}: {text}"
-    for call in calls:
-        shown += f"\n  calls {call['id']}: {call['tool']} {_json(call.get('arguments', {}))}"
-    return shown
-
-
-def _shown(message: Message) -> str:
-    """A recorded message: ``3 Mira, swipe 2 of 3, excluded: the text``."""
-    marks = [f"{message.number} {message.speaker}"]
-    if len(message.swipes) > 1:
-        place = [swipe.index for swipe in message.swipes].index(message.active) + 1
-        marks.append(f"swipe {place} of {len(message.swipes)}")
-    marks += ["excluded"] * message.excluded + ["forgotten"] * message.forget
-    return f"{', '.join(marks)}: {message.text}"
-
-
-def _chat_lines(chats: Sequence[Chat]) -> list[str]:
-    titles = {chat.id: chat.title for chat in chats}
-    lines = []
-    for chat in chats:
-        line = f"{chat.title}: {chat.messages} messages"
-        if chat.forked_from:
-            source, number = chat.forked_from
-            line += f", fork of {titles.get(source, 'a deleted chat')} at {number}"
-        lines.append(line)
-    return lines
+def _compare_summary(value: Expect, view: SummaryView) -> None:
+    if value.summary is not None:
+        wanted = [expected_node(item) for item in value.summary]
+        texts = [": " in line for line in wanted]
+        texts += [True] * len(view.nodes)
+        found = [
+            node_line(node, view) if text else node_head(node, view)
+            for node, text in zip(view.nodes, texts, strict=False)
+        ]
+        _compare("the summary", wanted, found)
+    if value.not_in_summary is not None:
+        _compare("the messages not in the summary", [value.not_in_summary], [view.waiting])
 
 
 def _compare(what: str, wanted: Sequence[object], found: object) -> None:

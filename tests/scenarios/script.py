@@ -17,14 +17,17 @@ __all__ = [
     "BadScenario",
     "Call",
     "ChatStart",
+    "EditedSummary",
     "Expect",
     "Export",
     "Fork",
     "Import",
+    "RebuiltSummary",
     "Regenerated",
     "Result",
     "Said",
     "Scenario",
+    "Settled",
     "Step",
     "Swiped",
     "read_scenario",
@@ -106,6 +109,30 @@ class Regenerated(_Strict):
     sees: "list[dict[str, Any]] | None" = None
 
 
+class Settled(_Strict):
+    """The summary is brought up to date; ``made`` is how many of its nodes were made."""
+
+    made: int | None = None
+
+
+class EditedSummary(_Strict):
+    """A person's text for a node of the summary."""
+
+    node: str
+    text: str
+
+
+class RebuiltSummary(_Strict):
+    """A node, or all, is to be made anew when the summary is settled next; ``asked`` says how many.
+
+    What a person wrote is left alone unless ``overwrite_edits``.
+    """
+
+    node: str | None = None
+    overwrite_edits: bool = False
+    asked: int | None = None
+
+
 class Fork(_Strict):
     """A copy up to a message; ``as`` is what the scenario calls it."""
 
@@ -154,6 +181,8 @@ class Expect(_Strict):
     notes: list[str] | None = None
     recorded: list[dict[str, str]] | None = None
     chats: list[dict[str, str]] | None = None
+    summary: list[str | dict[str, str]] | None = None
+    not_in_summary: int | None = None
 
 
 class Step(_Strict):
@@ -174,6 +203,9 @@ class Step(_Strict):
     forget: Numbers | None = None
     unforget: Numbers | None = None
     rewind: int | None = None
+    settle: Annotated[Settled, _short("made")] | None = None
+    edit_summary: EditedSummary | None = None
+    rebuild_summary: Annotated[RebuiltSummary, _short("node")] | None = None
     fork: Fork | None = None
     join: Names | None = None
     leave: str | None = None

@@ -6,23 +6,39 @@ import pytest
 
 from talekeeper import Keeper
 from talekeeper.testing import Ids, TickingClock
-from tests.conftest import ROOT, run
+from tests.conftest import ROOT, opened_database, run
 from tests.scenarios.runner import Mismatch, play
 from tests.scenarios.script import (
     BadScenario,
     ChatStart,
+    EditedSummary,
     Expect,
     Import,
+    RebuiltSummary,
     Scenario,
+    Settled,
     Step,
     read_scenario,
 )
+from tests.scenarios.scripted import scripted_settler
 
 START = """
 about: A test of the runner.
 characters: [{name: Mira}]
 settings: {main_prompt: "Play {{char}}.", tokenizer: approximate}
 """
+
+
+MODELS = (
+    Scenario,
+    ChatStart,
+    Step,
+    Expect,
+    Import,
+    Settled,
+    EditedSummary,
+    RebuiltSummary,
+)
 
 
 def _written(folder: Path, text: str) -> Path:
@@ -37,7 +53,11 @@ def _play(folder: Path, text: str) -> None:
 
 def _play_file(path: Path) -> None:
     async def performance() -> None:
-        async with Keeper.open(account="alice", clock=TickingClock(), new_id=Ids()) as keeper:
+        async with opened_database("sqlite://") as database:
+            settler = scripted_settler(database)
+            keeper = await Keeper.of(
+                database, "alice", settler=settler, clock=TickingClock(), new_id=Ids()
+            )
             await play(read_scenario(path), keeper)
 
     run(performance())
@@ -103,6 +123,22 @@ def test_a_file_that_cannot_be_understood_says_where(tmp_path: Path, text: str, 
             "[{import: {file: a.jsonl, lines: [{name: Anna, is_user: true, mes: Hi.}], added: 2}}]",
             ["step 1 (import): the number of messages added: not as", "- 2\n+ 1"],
         ),
+        (
+            "[{say: Hello.}, {settle: 1}]",
+            ["step 2 (settle): the number of summaries made: not as", "- 1\n+ 0"],
+        ),
+        (
+            "[{say: Hello.}, {expect: {summary: [recent-0 1-1 x1]}}]",
+            ["step 2 (expect): the summary: not as", "- recent-0 1-1 x1"],
+        ),
+        (
+            "[{say: Hello.}, {expect: {not_in_summary: 0}}]",
+            ["the messages not in the summary: not as", "- 0\n+ 1"],
+        ),
+        (
+            "[{rebuild_summary: {asked: 2}}]",
+            ["the number of summaries to be made anew", "- 2\n+ 0"],
+        ),
         ("[{delete: 1}]", ["step 1 (delete) failed: [not_found] There is no message 1"]),
         ("[{say: Hello., fails: {not_found: x}}]", ["step 1 (say): it should have failed"]),
         ("[{delete: 1, fails: {conflict: x}}]", ["+ [not_found] There is no message 1"]),
@@ -147,9 +183,5 @@ def test_the_example_of_the_guide_plays(tmp_path: Path) -> None:
 
 def test_the_guide_names_every_key() -> None:
     guide = (ROOT / "docs" / "how-to" / "write-a-scenario.md").read_text(encoding="utf-8")
-    keys = {
-        field.alias or name
-        for model in (Scenario, ChatStart, Step, Expect, Import)
-        for name, field in model.model_fields.items()
-    }
+    keys = {field.alias or name for model in MODELS for name, field in model.model_fields.items()}
     assert {key for key in keys if f"`{key}" not in guide and f" {key}:" not in guide} == set()

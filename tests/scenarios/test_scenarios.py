@@ -4,18 +4,25 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import OpenKeeper, run
+from talekeeper import Keeper
+from talekeeper.testing import Ids, TickingClock
+from tests.conftest import opened_database, run
 from tests.scenarios.runner import Mismatch, play
 from tests.scenarios.script import BadScenario, read_scenario
+from tests.scenarios.scripted import scripted_settler
 
 SCENARIOS = sorted(Path(__file__).parent.glob("*.yaml"))
 
 
 @pytest.mark.parametrize("database_url", ["memory", "postgres"], indirect=True)
 @pytest.mark.parametrize("path", SCENARIOS, ids=[path.stem for path in SCENARIOS])
-def test_scenario(path: Path, open_keeper: OpenKeeper) -> None:
+def test_scenario(path: Path, database_url: str) -> None:
     async def performance() -> None:
-        async with open_keeper() as keeper:
+        async with opened_database(database_url) as database:
+            settler = scripted_settler(database)
+            keeper = await Keeper.of(
+                database, "alice", settler=settler, clock=TickingClock(), new_id=Ids()
+            )
             await play(read_scenario(path), keeper)
 
     wrong = None

@@ -163,7 +163,7 @@ def test_a_full_disk_is_said_and_loses_nothing(tmp_path: Path) -> None:
     chat = run(_new_chat(path))
 
     async def story() -> None:
-        async with Keeper.open(path) as keeper:
+        async with Keeper.open(path, settle="off") as keeper:
             await keeper.record(chat, "Before.")
             # A page limit makes SQLite report exactly what a full disk makes it report.
             database = keeper.chats._desk.database

@@ -72,7 +72,7 @@ class Settler:
         self,
         database: Database,
         *,
-        local: LocalMaker,
+        local: SummaryMaker,
         model: SummaryMaker | None = None,
         clock: Callable[[], datetime],
         new_id: Callable[[], str],
@@ -130,7 +130,7 @@ class Settler:
         """Make one node and write it; False where the chat changed meanwhile."""
         tokenizer = tokenizer_named(view.state.settings.tokenizer)
         request = _request(view, task, tokenizer)
-        maker: SummaryMaker = self._local
+        maker = self._local
         if self._model is not None and (task.catching_up or not task.imported):
             maker = self._model
         try:
