@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Protocol
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
 __all__ = ["ChatModel", "Endpoint"]
 
@@ -12,16 +13,51 @@ class Endpoint(BaseModel):
     """An OpenAI-compatible endpoint and a model of it.
 
     ``base_url`` ends where ``/chat/completions`` begins: ``http://127.0.0.1:11434/v1`` for Ollama.
-    ``timeout`` is in seconds, for one whole answer. ``headers`` are sent with every request.
+    ``timeout`` is in seconds, for one whole answer. ``headers`` are sent with every request; like
+    the key they are secrets, shown nowhere.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     base_url: str
     model: Annotated[str, Field(min_length=1)]
     key: SecretStr = SecretStr("")
-    headers: Mapping[str, str] = Field(default_factory=dict)
+    headers: Mapping[str, str] = Field(default_factory=dict, repr=False)
     timeout: Annotated[float, Field(gt=0, le=3_600)] = 120.0
+
+    @field_validator("base_url")
+    @classmethod
+    def _web_address(cls, value: str) -> str:
+        address, value = "begin with http:// or https:// and name a host", value.strip()
+        try:
+            parts = urlsplit(value)
+            usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        except ValueError:
+            usable = False
+        if not usable or not _sendable(value) or " " in value:
+            raise ValueError(f"the base URL must {address}, as in http://127.0.0.1:11434/v1")
+        return value
+
+    @field_validator("key")
+    @classmethod
+    def _one_line(cls, value: SecretStr) -> SecretStr:
+        key = value.get_secret_value().strip()
+        if not _sendable(key) or " " in key:
+            raise ValueError("the key holds characters that no key has; copy it again")
+        return SecretStr(key)
+
+    @field_validator("headers")
+    @classmethod
+    def _sendable_headers(cls, value: Mapping[str, str]) -> Mapping[str, str]:
+        if not all(_sendable(f"{name}{text}") and name.strip() for name, text in value.items()):
+            raise ValueError("names and values of headers are plain ASCII without line breaks")
+        return value
+
+    @property
+    def where(self) -> str:
+        """The address as it may be shown: without a password or a query."""
+        parts = urlsplit(self.base_url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 class ChatModel(Protocol):
@@ -42,3 +78,7 @@ class ChatModel(Protocol):
 
     async def close(self) -> None:
         """Let go of connections."""
+
+
+def _sendable(text: str) -> bool:
+    return text.isascii() and (text.isprintable() or not text)

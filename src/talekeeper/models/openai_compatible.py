@@ -1,11 +1,16 @@
 """A ChatModel behind any endpoint that speaks OpenAI's chat completions.
 
-Tries once: who calls decides about trying again.
+Who calls decides about trying again. Only a request that the endpoint calls wrong in form is asked
+once more in the other form: newer models take other names for the same parameters.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from email.utils import parsedate_to_datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+import anyio
 
 from talekeeper.domain.errors import ModelError
 from talekeeper.models.chat_model import Endpoint
@@ -15,8 +20,13 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenAICompatible"]
 
-_PERMANENT = frozenset({400, 401, 403, 404, 405, 410, 413, 422})
+_PERMANENT = frozenset({301, 302, 303, 400, 401, 402, 403, 404, 405, 410, 413, 422, 501})
+_NO_CREDIT = "insufficient_quota"
 _MOST_WAIT = 3_600.0
+_MOST_SAID = 300
+
+_FORMS = 3
+"""A request can be wrong in the name of its bound, in its temperature, or in both."""
 
 
 class OpenAICompatible:
@@ -25,86 +35,163 @@ class OpenAICompatible:
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
         self.name = endpoint.model
+        self._bound = "max_tokens"
+        self._tempered = True
 
     @cached_property
     def _client(self) -> "AsyncOpenAI":
         # Imported here: reading the package takes longer than opening a database.
         from openai import AsyncOpenAI
 
-        return AsyncOpenAI(
+        client = AsyncOpenAI(
             base_url=self.endpoint.base_url,
             api_key=self.endpoint.key.get_secret_value() or "none",
             default_headers=dict(self.endpoint.headers),
             timeout=self.endpoint.timeout,
             max_retries=0,
         )
+        # Taken from the environment, they would tell any endpoint whose customer one is at OpenAI.
+        client.organization = client.project = None
+        return client
 
     async def complete(
         self, messages: Sequence[Mapping[str, str]], *, most_tokens: int, temperature: float
     ) -> str:
-        import openai
-
         asked: list[Any] = [dict(message) for message in messages]
-        try:
-            answer = await self._client.chat.completions.create(
-                model=self.name,
-                messages=asked,
-                max_tokens=most_tokens,
-                temperature=temperature,
-            )
-        except openai.APIStatusError as error:
-            raise _refused(self.endpoint, error) from error
-        except openai.APITimeoutError as error:
-            raise ModelError(
-                f"{self._where} gave no answer within {self.endpoint.timeout:g} seconds.",
-                permanent=False,
-            ) from error
-        except openai.APIConnectionError as error:
-            raise ModelError(
-                f"{self._where} cannot be reached: {error.__cause__ or error}. Is it running?",
-                permanent=False,
-            ) from error
-        except (openai.OpenAIError, ValueError, TypeError) as error:
-            raise ModelError(f"{self._where} gave a broken answer: {error}", permanent=False) from (
-                error
-            )
-        return self._text(answer)
+        with self._errors():
+            # The client's own time-out is for each read: an answer that trickles has no end.
+            with anyio.fail_after(self.endpoint.timeout):
+                answer = await self._ask(asked, most_tokens, temperature)
+            return self._text(answer)
 
     async def close(self) -> None:
-        if "_client" in self.__dict__:
-            await self._client.close()
+        client = self.__dict__.pop("_client", None)
+        if client is not None:
+            await client.close()
 
-    @property
-    def _where(self) -> str:
-        return f"The model {self.name!r} at {self.endpoint.base_url}"
+    async def _ask(self, messages: list[Any], most_tokens: int, temperature: float) -> object:
+        from openai import BadRequestError
+
+        for _ in range(_FORMS - 1):
+            form: dict[str, Any] = {self._bound: most_tokens}
+            if self._tempered:
+                form["temperature"] = temperature
+            try:
+                return await self._client.chat.completions.create(
+                    model=self.name, messages=messages, **form
+                )
+            except BadRequestError as error:
+                if not self._reformed(error):
+                    raise
+        return await self._client.chat.completions.create(
+            model=self.name, messages=messages, max_completion_tokens=most_tokens
+        )
+
+    def _reformed(self, error: "APIStatusError") -> bool:
+        """Whether the endpoint wants the request in another form, which is used from now on."""
+        if error.param == "max_tokens" and self._bound == "max_tokens":
+            self._bound = "max_completion_tokens"
+        elif error.param == "temperature" and self._tempered:
+            self._tempered = False
+        else:
+            return False
+        return True
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Turn all that can go wrong between here and the model into a ModelError."""
+        import openai
+
+        try:
+            yield
+        except openai.APIStatusError as error:
+            raise self._refused(error) from None
+        except (openai.APITimeoutError, TimeoutError):
+            raise self._error(f"gave no answer within {self.endpoint.timeout:g} seconds.") from None
+        except openai.APIConnectionError as error:
+            cause = error.__cause__ or error
+            why = str(cause) or type(cause).__name__
+            raise self._error(f"could not be asked: {why}. Is it running there?") from None
+        except (openai.OpenAIError, ValueError, TypeError, RecursionError) as error:
+            raise self._error(f"gave a broken answer: {error}") from None
+
+    def _error(
+        self, what: str, *, permanent: bool = False, wait: float | None = None
+    ) -> ModelError:
+        """An error without secrets: servers and libraries quote what they were sent.
+
+        It is raised without the library's own one behind it, for the same reason.
+        """
+        secrets = [self.endpoint.key.get_secret_value(), *self.endpoint.headers.values()]
+        for secret in sorted(filter(None, secrets), key=len, reverse=True):
+            what = what.replace(secret, "***")
+        what = f"The model {self.name!r} at {self.endpoint.where} {what}"
+        return ModelError(what, permanent=permanent, wait=wait)
+
+    def _refused(self, error: "APIStatusError") -> ModelError:
+        said = error.message.removeprefix(f"Error code: {error.status_code}").lstrip(" -")
+        return self._error(
+            f"answered {error.status_code}: {_short(said) or 'no reason given'}",
+            permanent=error.status_code in _PERMANENT or error.code == _NO_CREDIT,
+            wait=_wait(error.response.headers),
+        )
 
     def _text(self, answer: object) -> str:
         """The answer's text. What servers send is not always what they promised."""
+        if isinstance(answer, str):
+            raise self._error(
+                "answered with a page, not with a completion. Is the base URL right? "
+                "Most end in /v1.",
+                permanent=True,
+            )
         choices = getattr(answer, "choices", None)
-        message = getattr(choices[0], "message", None) if choices else None
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        message = getattr(choice, "message", None)
         if message is None:
-            raise ModelError(f"{self._where} gave an answer without a choice.", permanent=False)
+            said = _short(_told(getattr(answer, "error", None)))
+            raise self._error(f"gave an answer without a choice{said and f': {said}'}.")
         if getattr(message, "refusal", None):
-            raise ModelError(f"{self._where} refused: {message.refusal}", permanent=True)
-        text = getattr(message, "content", None)
-        if not isinstance(text, str) or not text.strip():
-            called = " but tool calls, though none were offered" if message.tool_calls else ""
-            raise ModelError(f"{self._where} gave an empty answer{called}.", permanent=False)
-        return text
+            raise self._error(f"refused: {_short(str(message.refusal))}", permanent=True)
+        text = _joined(getattr(message, "content", None))
+        if text.strip():
+            return text
+        finish = getattr(choice, "finish_reason", None)
+        if finish == "content_filter":
+            raise self._error("refused: its filter kept the answer back.", permanent=True)
+        called = getattr(message, "tool_calls", None)
+        why = ", but tool calls, though none were offered" if called else ""
+        if finish == "length":
+            why = ": all the tokens it may write went into its thoughts"
+        raise self._error(f"gave an empty answer{why}.")
 
 
-def _refused(endpoint: Endpoint, error: "APIStatusError") -> ModelError:
-    said = str(getattr(error, "message", error)).splitlines()[0][:300]
-    return ModelError(
-        f"The model {endpoint.model!r} at {endpoint.base_url} answered {error.status_code}: {said}",
-        permanent=error.status_code in _PERMANENT,
-        wait=_wait(error.response.headers.get("retry-after")),
-    )
+def _joined(content: object) -> str:
+    """The text of a message: a string, or, where a model thinks apart, a list of parts."""
+    if not isinstance(content, list):
+        return content if isinstance(content, str) else ""
+    parts = [part for part in content if isinstance(part, dict) and part.get("type") == "text"]
+    return "".join(part["text"] for part in parts if isinstance(part.get("text"), str))
 
 
-def _wait(told: str | None) -> float | None:
+def _told(error: object) -> str:
+    """What an error that came with status 200 says."""
+    said = error.get("message") if isinstance(error, dict) else error
+    return said if isinstance(said, str) else ""
+
+
+def _short(text: str) -> str:
+    return " ".join(text.split())[:_MOST_SAID]
+
+
+def _wait(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait, told as a number or as a date; the date by the server's own clock."""
+    told = headers.get("retry-after", "")
     try:
-        seconds = float(told or "")
+        seconds = float(told)
     except ValueError:
-        return None
+        try:
+            until, now = (parsedate_to_datetime(text) for text in (told, headers.get("date", "")))
+            seconds = (until - now).total_seconds()
+        except (ValueError, TypeError):
+            return None
     return min(seconds, _MOST_WAIT) if seconds > 0 else None

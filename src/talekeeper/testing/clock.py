@@ -1,4 +1,4 @@
-"""What tests of Talekeeper, and of what is built on it, need: a clock and ids that repeat."""
+"""A clock and ids that give the same in every run."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID

@@ -1,0 +1,11 @@
+"""What tests of Talekeeper, and of what is built on it, need.
+
+A clock and ids that repeat, and a language model that does as it is told, however badly.
+"""
+
+from talekeeper.testing import steps
+from talekeeper.testing.clock import Ids, TickingClock
+from talekeeper.testing.model_server import FakeModelServer
+from talekeeper.testing.steps import ModelRequest, Step
+
+__all__ = ["FakeModelServer", "Ids", "ModelRequest", "Step", "TickingClock", "steps"]
