@@ -86,9 +86,7 @@ def kill_workers(folder: Path, *, kills: int, seed: int) -> Killed:
         found = asyncio.run(_nodes(disturbed))
         if found != wanted:
             pairs = [key for key in wanted.keys() | found if wanted.get(key) != found.get(key)]
-            return Killed(
-                kills=done, leased=leased, nodes=len(wanted), differing=str(min(pairs))
-            )
+            return Killed(kills=done, leased=leased, nodes=len(wanted), differing=str(min(pairs)))
     return Killed(kills=done, leased=leased, nodes=len(wanted), differing=None)
 
 
@@ -162,7 +160,7 @@ def _disturb(path: Path, chance: random.Random, most: int) -> tuple[int, int]:
 async def _left(path: Path) -> bool:
     async with Keeper.open(path, settle="off") as keeper:
         listed = await keeper.chats.list()
-        views = [await keeper.summaries.show(chat.id) for chat in listed[:3] + listed[-3:]]
+        views = [await keeper.summaries.show(chat.id) for chat in (*listed[:3], *listed[-3:])]
     return any(view.waiting > view.live for view in views)
 
 

@@ -26,6 +26,10 @@ class Scale:
     """Messages added to each chat."""
     chats: int
     """Chats in the list."""
+    kills: int
+    """Workers killed while they settle."""
+    settled: int
+    """Messages of the long chat that is settled."""
 
 
 FULL = Scale(
@@ -39,6 +43,8 @@ FULL = Scale(
     turns=1_000,
     records=300,
     chats=1_000,
+    kills=200,
+    settled=100_000,
 )
 
 QUICK = Scale(
@@ -52,4 +58,6 @@ QUICK = Scale(
     turns=60,
     records=40,
     chats=50,
+    kills=10,
+    settled=2_000,
 )
