@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
-from benchmarks import compose, forking, growth, importing, prefix
+from benchmarks import compose, forking, growth, importing, prefix, summary
 from benchmarks.report import Report
 from benchmarks.scale import FULL, QUICK, Scale
 
@@ -25,6 +25,7 @@ _SECTIONS: Mapping[str, Callable[[Report, Scale, Path], Awaitable[None]]] = {
     "fork": forking.measure,
     "prefix": prefix.measure,
     "growth": growth.measure,
+    "summary": summary.measure,
 }
 
 

@@ -26,6 +26,10 @@ class Scale:
     """Messages added to each chat."""
     chats: int
     """Chats in the list."""
+    episodes: int
+    """Episodes with human summaries."""
+    stretches: int
+    """Stretches summarised in each of them."""
 
 
 FULL = Scale(
@@ -39,6 +43,8 @@ FULL = Scale(
     turns=1_000,
     records=300,
     chats=1_000,
+    episodes=20,
+    stretches=5,
 )
 
 QUICK = Scale(
@@ -52,4 +58,6 @@ QUICK = Scale(
     turns=60,
     records=40,
     chats=50,
+    episodes=4,
+    stretches=2,
 )
