@@ -12,7 +12,16 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
-from benchmarks import compose, forking, growth, importing, killing, prefix, settling
+from benchmarks import (
+    compose,
+    forking,
+    growth,
+    importing,
+    killing,
+    prefix,
+    settling,
+    summary,
+)
 from benchmarks.report import Report
 from benchmarks.scale import FULL, QUICK, Scale
 
@@ -27,6 +36,7 @@ _SECTIONS: Mapping[str, Callable[[Report, Scale, Path], Awaitable[None]]] = {
     "growth": growth.measure,
     "settle": settling.measure,
     "kill": killing.measure,
+    "summary": summary.measure,
 }
 
 

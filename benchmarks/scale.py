@@ -30,6 +30,10 @@ class Scale:
     """Workers killed while they settle."""
     settled: int
     """Messages of the long chat that is settled."""
+    episodes: int
+    """Episodes with human summaries."""
+    stretches: int
+    """Stretches summarised in each of them."""
 
 
 FULL = Scale(
@@ -45,6 +49,8 @@ FULL = Scale(
     chats=1_000,
     kills=200,
     settled=100_000,
+    episodes=20,
+    stretches=5,
 )
 
 QUICK = Scale(
@@ -60,4 +66,6 @@ QUICK = Scale(
     chats=50,
     kills=10,
     settled=2_000,
+    episodes=4,
+    stretches=2,
 )

@@ -12,7 +12,7 @@ from talekeeper.text.filler import is_filler
 from talekeeper.text.ranking import Embed, Ranking
 from talekeeper.text.salience import names_in, salience
 from talekeeper.text.sentences import sentences_of
-from talekeeper.text.terms import Terms, language_of
+from talekeeper.text.terms import language_of, terms_of
 from talekeeper.text.units import Unit
 
 __all__ = ["Embed", "Passage", "condense", "passages_of"]
@@ -79,7 +79,6 @@ def passages_of(text: str, speakers: Collection[str]) -> list[Passage]:
 
 
 def _units(passages: Sequence[Passage]) -> list[Unit]:
-    terms = Terms()
     words = dict.fromkeys(word for said in passages for word in said.speaker.casefold().split())
     names = frozenset(list(words)[:_NAMES])
     language = language_of(" ".join(said.text[:200] for said in passages[:50]))
@@ -98,7 +97,7 @@ def _units(passages: Sequence[Passage]) -> list[Unit]:
                 filler=filler,
                 salience=0.0 if filler else salience(sentence.text),
                 names=0 if filler else names_in(sentence.text),
-                terms=tuple(terms.of(sentence.text, spoken)),
+                terms=tuple(terms_of(sentence.text, spoken)),
             )
             found.append(replace(unit, filler=filler or _says_little(unit, names)))
     return found

@@ -8,7 +8,7 @@ from talekeeper.text.filler import is_filler
 from talekeeper.text.graphemes import boundary_before
 from talekeeper.text.salience import names_in, salience
 from talekeeper.text.sentences import sentences_of
-from talekeeper.text.terms import Terms, language_of
+from talekeeper.text.terms import language_of, terms_of
 
 
 def parts(text: str, language: str = "en") -> list[str]:
@@ -107,7 +107,7 @@ def test_languages(text: str, language: str) -> None:
     ],
 )
 def test_terms(language: str, text: str, expected: list[str]) -> None:
-    assert Terms().of(text, language) == expected
+    assert terms_of(text, language) == expected
 
 
 @pytest.mark.parametrize(
