@@ -53,25 +53,38 @@ def settle(
         raise InvalidInput("Name a chat or say --all, not both.")
     console = Console(stderr=True)
 
-    async def work(keeper: Keeper) -> Settled:
+    async def work(keeper: Keeper) -> tuple[Settled, int]:
         if chat is None:
             with console.status("Settling all chats"):
-                return await keeper.summaries.settle()
-        found = await keeper.chats.find(chat)
-        return await _settle_one(keeper, found, console)
+                settled = await keeper.summaries.settle()
+        else:
+            found = await keeper.chats.find(chat)
+            settled = await _settle_one(keeper, found, console)
+        failures = await keeper.summaries.failures()
+        return settled, sum(failure.retry_at is not None for failure in failures)
 
-    settled = with_keeper(context, work)
+    settled, waiting = with_keeper(context, work)
     if as_json:
         typer.echo(json.dumps(_settled_json(settled), ensure_ascii=False, indent=2))
-    elif settled.made or settled.failed:
-        made = counted(settled.made, "summary", "summaries")
-        typer.echo(f"{made} made in {counted(settled.chats, 'chat')}.")
     else:
-        typer.echo("Nothing was due.")
+        typer.echo(_told(settled, one=chat is not None, waiting=waiting))
     if settled.failed:
         for outcome in settled.failed:
             typer.echo(f"Error: {outcome.key.chat}: {plain(outcome.reason or '')}", err=True)
         raise typer.Exit(1)
+
+
+def _told(settled: Settled, *, one: bool, waiting: int) -> str:
+    """What settling did, in one line; ``waiting`` chats failed and are to be tried again."""
+    if settled.made or settled.failed:
+        made = counted(settled.made, "summary", "summaries")
+        return f"{made} made in {counted(settled.chats, 'chat')}."
+    if one and not settled.chats:
+        return "Another process is settling this chat; nothing was done here."
+    if waiting and not one:
+        failed = counted(waiting, "chat that failed is", "chats that failed are")
+        return f"Nothing was due. {failed} tried again later: see 'talekeeper jobs'."
+    return "Nothing was due."
 
 
 async def _settle_one(keeper: Keeper, chat: Chat, console: Console) -> Settled:
@@ -171,7 +184,7 @@ def catch_up(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Consent: start without asking.")] = (
         False
     ),
-    pause: Annotated[bool, typer.Option("--pause", help="Stop asking the model.")] = False,
+    pause: Annotated[bool, typer.Option("--pause", help="Stop; what the model made stays.")] = False,
     price: Annotated[
         tuple[float, float] | None,
         typer.Option(
@@ -180,28 +193,48 @@ def catch_up(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Have imported history summarised by the model: shows what it takes, then asks."""
+    """Have a model write the summaries made without one: shows what it takes, then asks."""
     if yes and pause:
         raise InvalidInput("Say --yes or --pause, not both.")
     console = Console(stderr=True)
+    config: Config = context.obj
     found, plan = with_keeper(context, partial(_planned, name=chat, pause=pause))
     if not as_json:
         _show_plan(Output(), found, plan, price)
-    if not pause and plan.calls and not as_json and not yes:
+    asks = bool(plan.calls) and not (pause or yes or as_json)
+    if asks and config.summary is None:
+        typer.echo(f"There is no model to do it. {_NO_MODEL}")
+    elif asks:
         yes = _consent(console)
+    failed: str | None = None
     if yes and plan.calls:
 
-        async def start(keeper: Keeper) -> CatchUpPlan:
+        async def start(keeper: Keeper) -> tuple[CatchUpPlan, Settled]:
             await keeper.summaries.catch_up(found.id, "start")
-            await _settle_one(keeper, found, console)
-            return await keeper.summaries.catch_up(found.id)
+            settled = await _settle_one(keeper, found, console)
+            return await keeper.summaries.catch_up(found.id), settled
 
-        plan = with_keeper(context, start)
+        plan, settled = with_keeper(context, start)
+        failed = next((outcome.reason for outcome in settled.failed), None)
         if not as_json:
-            left = f"{counted(plan.calls, 'summary', 'summaries')} left"
-            typer.echo("Done." if not plan.calls else f"Not done: {left}. Run it again to go on.")
+            typer.echo(_caught_up(plan))
     if as_json:
         typer.echo(json.dumps(plan.as_json(), indent=2))
+    if failed is not None:
+        typer.echo(f"Error: {plain(failed)}", err=True)
+        raise typer.Exit(1)
+
+
+_NO_MODEL = (
+    "Set TALEKEEPER_SUMMARY_BASE_URL and TALEKEEPER_SUMMARY_MODEL, and run this command again."
+)
+
+
+def _caught_up(plan: CatchUpPlan) -> str:
+    if not plan.calls:
+        return "Done."
+    left = counted(plan.calls, "summary is", "summaries are")
+    return f"{left} left: 'talekeeper jobs' tells what went wrong. Run this again to go on."
 
 
 async def _planned(keeper: Keeper, name: str, *, pause: bool) -> tuple[Chat, CatchUpPlan]:
@@ -224,9 +257,9 @@ def _show_plan(
         console.print("Nothing is left for a model to do here.")
         return
     console.print(
-        f"{counted(plan.cells, 'cell')} were summarised without a model. Summarising them with one "
-        f"takes {counted(plan.calls, 'request')}: about {plan.tokens_in:,} tokens read and "
-        f"{plan.tokens_out:,} written.",
+        f"{counted(plan.calls, 'summary was', 'summaries were')} made without a model. Having one "
+        f"write them takes {counted(plan.calls, 'request')}: about {plan.tokens_in:,} tokens read "
+        f"and {plan.tokens_out:,} written.",
         highlight=False,
     )
     if price is not None:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import typer
-from rich.padding import Padding
 from rich.text import Text
 from rich.tree import Tree
 
@@ -15,10 +14,10 @@ from talekeeper.cli.options import AsJson, ChatName
 from talekeeper.cli.output import Output
 from talekeeper.cli.plain import counted, plain, safe
 from talekeeper.domain.chat import Chat
-from talekeeper.domain.errors import InvalidInput
+from talekeeper.domain.errors import Conflict, InvalidInput
 from talekeeper.domain.summary import Place, Summary
 from talekeeper.keeper import Keeper
-from talekeeper.parts.summaries import SummaryView
+from talekeeper.parts.summaries import Settled, SummaryView
 
 __all__ = ["summary_app"]
 
@@ -37,11 +36,11 @@ def show_summary(
     context: typer.Context,
     chat: ChatName,
     full: Annotated[
-        bool, typer.Option("--full", help="Print the texts of merged-away nodes too.")
+        bool, typer.Option("--full", help="Print the texts of all nodes, sent or not.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the summary as a tree: what the character is told, and how it came about."""
+    """Show the summary as a tree: what is sent of it, and what that was made from."""
 
     async def work(keeper: Keeper) -> tuple[Chat, SummaryView]:
         found = await keeper.chats.find(chat)
@@ -97,17 +96,25 @@ def rebuild_summary(
     """Make the summary anew, all of it or one node. Edited nodes stay unless told otherwise."""
     place = node.rpartition("/")[2] if node else None
 
-    async def work(keeper: Keeper) -> tuple[Chat, int, int]:
+    async def work(keeper: Keeper) -> tuple[Chat, int, Settled]:
         found = await keeper.chats.find(chat)
-        asked = await keeper.summaries.rebuild(found.id, place, overwrite_edits=overwrite_edits)
-        settled = await keeper.summaries.settle(found.id)
-        return found, asked, settled.made
+        try:
+            asked = await keeper.summaries.rebuild(found.id, place, overwrite_edits=overwrite_edits)
+        except Conflict as error:
+            raise Conflict(
+                f"{place} was edited by a person. To write over that, add --overwrite-edits."
+            ) from error
+        return found, asked, await keeper.summaries.settle(found.id)
 
-    found, asked, made = with_keeper(context, work)
+    found, asked, settled = with_keeper(context, work)
     if as_json:
-        typer.echo(json.dumps({"chat": found.id, "asked": asked, "made": made}))
+        typer.echo(json.dumps({"chat": found.id, "asked": asked, "made": settled.made}))
     else:
-        typer.echo(f"{counted(made, 'summary', 'summaries')} made anew in {plain(found.title)}.")
+        made = counted(settled.made, "summary", "summaries")
+        typer.echo(f"{made} made anew in {plain(found.title)}.")
+    if settled.failed:
+        typer.echo(f"Error: {plain(settled.failed[0].reason or '')}", err=True)
+        raise typer.Exit(1)
 
 
 def _split(node: str) -> tuple[str, str]:
@@ -132,8 +139,8 @@ def _show(console: Output, chat: Chat, view: SummaryView, *, full: bool) -> None
     console.print(f"[bold]{safe(chat.title)}[/]", highlight=False)
     if not view.nodes:
         console.print(
-            "There is no summary yet: nothing has left the live window, or nothing was settled. "
-            "'talekeeper settle' does what is due."
+            "There is no summary yet. 'talekeeper settle' makes one of what has left the live "
+            "window, or is about to."
         )
     nodes = {node.place: node for node in view.nodes}
     tree = Tree("", hide_root=True)
@@ -161,7 +168,7 @@ def _branch(
         head.append(f" · {mark}", style="yellow")
     branch = tree.add(head)
     if node.text and (sent or full):
-        branch.add(Padding(Text(plain(node.text)), (0, 0, 1, 0)))
+        branch.add(Text(f"{plain(node.text)}\n"))
     for child in node.place.children:
         if child in nodes:
             _branch(branch, nodes, child, view, full)
@@ -178,7 +185,7 @@ def _marks(node: Summary, *, sent: bool) -> list[str]:
     if node.due:
         marks.append("to be rebuilt")
     if not node.text:
-        marks.append("nothing worth keeping")
+        marks.append("nothing in it worth keeping")
     if node.summariser == "model" and node.model:
         marks.append(f"by {plain(node.model)}")
     return marks
