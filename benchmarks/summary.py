@@ -9,8 +9,8 @@ summary would then tell of turns on both sides.
 
 Each stretch is summarised in as many tokens as its human summary has, and in 15 % of its own
 tokens. The figure is ROUGE recall, averaged within each episode and then over the episodes. The
-weights of the summary were chosen on 20 of the episodes with even positions in the file; measured
-is on odd ones, which nobody looked at. The same goes for LexRank's threshold.
+weights of the summary were chosen on episodes with even positions in the file, and so was LexRank's
+threshold; measured is on episodes with odd positions.
 """
 
 import gzip

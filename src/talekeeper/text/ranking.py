@@ -36,16 +36,16 @@ _LONG_PASSAGE = 12
 class Weights:
     """How much each reason counts. Chosen on episodes of CRD3 (see ``benchmarks/summary.py``)."""
 
-    spread: float = 0.5
+    spread: float = 0.6
     """A term in n sentences is worth n to this power."""
-    again: float = 0.3
+    again: float = 0.5
     """What is left of a term's worth each time it is said again."""
-    passage: float = 0.4
+    passage: float = 0.5
     """For each e-fold of sentences in the passage."""
     names: float = 0.2
     """For each name, up to three."""
-    salience: float = 0.2
-    key: float = 2.5
+    salience: float = 0.3
+    key: float = 3.5
     """For salience beyond ``key_from``, in units of a good sentence of this input."""
     key_from: float = 0.7
     action: float = 0.5
@@ -80,8 +80,8 @@ class Ranking:
         self._said: Counter[str] = Counter()
         self._heard: set[str] = set()
         self._taken: set[int] = set()
+        self._wordings: set[frozenset[str]] = set()
         self._factors = _factors(units, weights)
-        self._keys = [0.0] * len(units)
         candidates = _candidates(units)
         self._keys = self._scaled_keys(candidates)
         self._heap = [(-self._gain(candidate), candidate) for candidate in candidates]
@@ -105,25 +105,32 @@ class Ranking:
         for at in candidate:
             if at not in self._taken:
                 self._taken.add(at)
+                self._wordings.add(frozenset(self._units[at].terms))
                 self._said.update(set(self._units[at].terms))
                 self._heard.add(self._units[at].speaker)
                 self._near.take(at)
 
     def _scaled_keys(self, candidates: Sequence[tuple[int, ...]]) -> list[float]:
-        """What each sentence gets for being worth remembering by itself."""
-        gains = sorted(self._coverage(candidate[-1]) for candidate in candidates)
+        """What each sentence gains on its terms for being worth remembering by itself."""
+        coverages = [self._coverage(at) for at in range(len(self._units))]
+        gains = sorted(coverages[candidate[-1]] for candidate in candidates)
         good = gains[len(gains) * 3 // 4] if gains else 0.0
         weights = self._weights
         return [
-            good * weights.key * max(0.0, unit.salience - weights.key_from) for unit in self._units
+            good * weights.key * max(0.0, unit.salience - weights.key_from) / max(coverage, 1e-9)
+            for unit, coverage in zip(self._units, coverages, strict=True)
         ]
 
     def _gain(self, candidate: tuple[int, ...]) -> float:
-        gains = [0.0 if at in self._taken else self._one(at) for at in candidate]
+        gains = [self._one(at) for at in candidate]
         return sum(gains) * (self._weights.answered if len(candidate) > 1 else 1.0)
 
     def _one(self, at: int) -> float:
-        gain = self._coverage(at) + self._keys[at]
+        if at in self._taken or frozenset(self._units[at].terms) in self._wordings:
+            return 0.0
+        # What is worth remembering is so once: its extra goes as its terms are said.
+        coverage = self._coverage(at)
+        gain = coverage + self._keys[at] * coverage
         if self._taken:
             gain *= 1 - self._weights.repeated * self._near.of(at)
         if self._units[at].speaker not in self._heard:
