@@ -61,7 +61,7 @@ def parameters(command: Any, general: Sequence[str] = ()) -> str:
     for item in command.params:
         if item.name in general:
             continue
-        takes = item.metavar or _VALUES.get(item.type_descriptor.annotation, "")
+        takes = item.metavar or _VALUES.get(getattr(item.type_descriptor, "annotation", None), "")
         if item.param_type_name == "argument":
             rows.append([f"`{takes}`", "", item.help])
             continue
@@ -91,17 +91,25 @@ def _key(column: Column[Any]) -> str:
     return ", ".join(words)
 
 
+def commands_of(command: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """The commands by name; those of a group are named as they are typed: ``summary show``."""
+    inner: Mapping[str, Any] = getattr(command, "commands", {})
+    if not inner:
+        yield name, command
+    for own, found in inner.items():
+        yield from commands_of(found, f"{name} {own}".strip())
+
+
 def parts() -> Mapping[str, Callable[[], str]]:
     """Every generated part by its name."""
     root = get_command(app)
-    commands: Mapping[str, Any] = getattr(root, "commands", {})
     found: dict[str, Callable[[], str]] = {
         "limits": limits,
         "plans": plans,
         "options": lambda: parameters(root),
     }
     general = [item.name for item in root.params]
-    for name, command in commands.items():
+    for name, command in commands_of(root):
         found[f"command {name}"] = partial(parameters, command, general)
     for item in metadata.sorted_tables:
         found[f"table {item.name}"] = lambda item=item: columns_of(item)  # type: ignore[misc]

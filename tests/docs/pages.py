@@ -5,10 +5,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+from typer.main import get_command
+
+from talekeeper.cli.app import app
 from tests.conftest import ROOT
 
-__all__ = ["DOCS", "Block", "Page", "page", "pages"]
+__all__ = ["DOCS", "Block", "Page", "commands", "page", "pages"]
 
 DOCS = ROOT / "docs"
 
@@ -125,3 +129,16 @@ def pages() -> tuple[Page, ...]:
 def page(name: str) -> Page:
     """The page of that path in the repository."""
     return next(page for page in pages() if page.name == name)
+
+
+def commands() -> dict[str, Any]:
+    """Every command by the name that is typed: "chats", "summary show"."""
+    return dict(_commands(get_command(app)))
+
+
+def _commands(command: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    inner = getattr(command, "commands", {})
+    if not inner:
+        yield name, command
+    for own, found in inner.items():
+        yield from _commands(found, f"{name} {own}".strip())

@@ -8,12 +8,10 @@ from io import StringIO
 from typing import Any
 
 import pytest
-from typer.main import get_command
 
 from talekeeper import SyncKeeper, ToolCall
-from talekeeper.cli.app import app
 from talekeeper.cli.running import run
-from tests.docs.pages import page
+from tests.docs.pages import commands, page
 from tests.docs.samples import lay_out
 
 USER = "SillyTavern/data/default-user"
@@ -29,6 +27,12 @@ CALLS: Mapping[str, Sequence[Sequence[str]]] = {
     "chats": [("chats", "--json")],
     "characters": [("characters", "--json")],
     "show": [("show", "Mira - Branch", "--json")],
+    "settle": [("settle", "--json"), ("settle", "Unreachable", "--json")],
+    "jobs": [("jobs", "--json"), ("jobs", "--retry", "--json")],
+    "catch-up": [("catch-up", "Mira - 2026", "--json")],
+    "summary show": [("summary", "show", "Mira - 2026", "--json")],
+    "summary edit": [("summary", "edit", "Mira - 2026/recent-0", "--text", "They met.", "--json")],
+    "summary rebuild": [("summary", "rebuild", "Mira - 2026", "--json")],
     "preview": [("preview", "Mira - 2026", "--json"), ("preview", "Unanswered", "--json")],
     "settings": [
         ("settings", "--json"),
@@ -41,10 +45,20 @@ CALLS: Mapping[str, Sequence[Sequence[str]]] = {
     "doctor": [("doctor", "--json")],
     "demo": [("demo", "--json")],
 }
-"""Calls that together print every field of a command's JSON."""
+"""Calls that together print every field of a command's JSON, in the order they are made."""
+
+WITHOUT = {"worker"}
+"""Commands that have nothing to print as JSON: they end when they are stopped."""
+
+NOBODY = {
+    "TALEKEEPER_SUMMARY_BASE_URL": "http://127.0.0.1:9/v1",
+    "TALEKEEPER_SUMMARY_MODEL": "nobody",
+}
+"""A model that cannot be reached."""
 
 MAPS = {
     "import": ("[].unknown",),
+    "summary show": ("levels",),
     "settings": ("from",),
     "limits": ("limits", "plans", "plans.*"),
     "demo": ("early",),
@@ -65,15 +79,22 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Sequence[A
     (folder / "broken.jsonl").write_text(broken, encoding="utf-8")
     with chdir(folder):
         _printed("import", *CHATS)
-        with SyncKeeper.open("tale.db") as keeper:
+        with SyncKeeper.open("tale.db", settle="off") as keeper:
             keeper.characters.add(name="Tam")
             chat = keeper.chats.start("Tam", title="Unanswered").id
             call = ToolCall(id="1", name="look", arguments="{}")
             keeper.record(chat, "", role="assistant", tool_calls=(call,))
-        return {
-            command: [json.loads(_printed(*call)) for call in calls]
-            for command, calls in CALLS.items()
-        }
+            chat = keeper.chats.start("Tam", title="Unreachable").id
+            for number in range(40):
+                keeper.record(chat, f"Where is lamp {number}?")
+                keeper.record(chat, f"Lamp {number} is on the stairs.", role="assistant")
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in NOBODY.items():
+                patch.setenv(name, value)
+            return {
+                command: [json.loads(_printed(*call)) for call in calls]
+                for command, calls in CALLS.items()
+            }
 
 
 def _printed(*arguments: str) -> str:
@@ -108,7 +129,7 @@ def _documented(command: str) -> dict[str, str]:
 
 
 def test_every_command_is_called() -> None:
-    assert set(CALLS) == set(getattr(get_command(app), "commands", {}))
+    assert set(CALLS) == set(commands()) - WITHOUT
 
 
 @pytest.mark.parametrize("command", CALLS)

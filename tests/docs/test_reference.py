@@ -17,11 +17,12 @@ from talekeeper.config import Config
 from talekeeper.domain import errors
 from talekeeper.domain.block import Kind, Reason
 from talekeeper.domain.limits import describe
+from talekeeper.models.chat_model import Endpoint
 from talekeeper.record.report import Outcome
 from talekeeper.store.tables import metadata
 from talekeeper.text.tokens import TOKENIZERS
 from tests.conftest import ROOT
-from tests.docs.pages import page
+from tests.docs.pages import commands, page
 
 CLI = page("docs/reference/cli.md")
 SETTINGS = page("docs/reference/settings.md")
@@ -48,9 +49,9 @@ def test_every_command_and_option_is_documented() -> None:
     root: Any = get_command(app)
     sections = CLI.sections()
     documented = {title.removeprefix("talekeeper ") for title in sections if "talekeeper" in title}
-    assert documented == set(root.commands)
+    assert documented == set(commands())
     assert _options(root) <= set(_options_in(sections["General options"]))
-    for name, command in root.commands.items():
+    for name, command in commands().items():
         own = _options(command) - _options(root)
         assert own <= set(_options_in(sections[f"talekeeper {name}"])), name
 
@@ -129,19 +130,18 @@ def test_every_strategy_and_tokenizer_is_documented() -> None:
     assert documented == set(STRATEGIES)
     for name in (*STRATEGIES, *TOKENIZERS):
         assert f"`{name}`" in SETTINGS.text
-    preview = next(
-        item
-        for item in getattr(get_command(app), "commands", {})["preview"].params
-        if item.name == "strategy"
-    )
+    preview = next(item for item in commands()["preview"].params if item.name == "strategy")
     assert all(name in preview.help for name in STRATEGIES)
 
 
 def test_every_variable_is_documented() -> None:
     prefix = Config.model_config["env_prefix"]
-    read = {f"{prefix}{name.upper()}" for name in Config.model_fields}
+    fields = Config.model_fields.keys() - {"summary"}
+    fields |= {f"summary_{name}" for name in Endpoint.model_fields}
+    read = {f"{prefix}{name.upper()}" for name in fields}
     for path in (ROOT / "src").rglob("*.py"):
-        read |= set(re.findall(rf"{prefix}[A-Z]+", path.read_text(encoding="utf-8")))
+        found = re.findall(rf"{prefix}[A-Z_]*[A-Z]\b", path.read_text(encoding="utf-8"))
+        read |= set(found)
     listed = page("docs/reference/configuration.md").rows("variable")
     assert {_names(cells)[0] for cells in listed} == read
 

@@ -184,7 +184,9 @@ def catch_up(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Consent: start without asking.")] = (
         False
     ),
-    pause: Annotated[bool, typer.Option("--pause", help="Stop; what the model made stays.")] = False,
+    pause: Annotated[
+        bool, typer.Option("--pause", help="Stop; what the model made stays.")
+    ] = False,
     price: Annotated[
         tuple[float, float] | None,
         typer.Option(
