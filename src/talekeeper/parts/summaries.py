@@ -210,6 +210,7 @@ def _retry(connection: Connection, account: str, chat: str | None) -> int:
         if chat is None or failure.key.chat == chat
     ]
     for failure in failed:
+        chat_rows.state(connection, failure.key, lock=True, importing=True)
         settling.retry(connection, failure.key)
         if failure.permanent:
             # It was settled without the model, which may have its turn now.

@@ -1,5 +1,6 @@
 """The prompts of background work, as pure functions. A change of one changes its snapshot test."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from talekeeper.domain.summary import Level
@@ -31,6 +32,10 @@ _WHAT: Mapping[Level, str] = {
 }
 
 
+_TAG = re.compile(r"<(?=[\s/]*conversation\b)", re.IGNORECASE)
+"""What would end the conversation early, or look like another one."""
+
+
 def summary_prompt(
     passages: Sequence[Passage],
     *,
@@ -46,8 +51,8 @@ def summary_prompt(
     # A token is about three quarters of an English word; other languages have fewer words in one.
     words = max(20, most_tokens * 7 // 10)
     task = _TASK.format(
-        user=user,
-        characters=" and ".join(characters) or "a character",
+        user=_name(user),
+        characters=" and ".join(map(_name, characters)) or "a character",
         what=_WHAT[level],
         words=words,
     )
@@ -59,5 +64,12 @@ def summary_prompt(
 
 
 def _line(passage: Passage) -> str:
-    text = passage.text.strip().replace("</conversation>", "")
-    return f"{passage.speaker}: {text}" if passage.speaker else f"[Summary of earlier parts] {text}"
+    text = _TAG.sub("(", passage.text.strip())
+    if not passage.speaker:
+        return f"[Summary of earlier parts] {text}"
+    return f"{_name(passage.speaker)}: {text}"
+
+
+def _name(name: str) -> str:
+    """A name on one line, and no tag."""
+    return _TAG.sub("(", " ".join(name.split()))

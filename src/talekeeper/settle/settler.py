@@ -16,11 +16,16 @@ from typing import Literal
 import anyio
 from sqlalchemy import Connection
 
-from talekeeper.domain.errors import ModelError, TalekeeperError
+from talekeeper.domain.errors import (
+    ModelError,
+    NotFound,
+    StoreBusy,
+    StoreError,
+    TalekeeperError,
+)
 from talekeeper.domain.limits import LIMITS
 from talekeeper.domain.summary import Summary
 from talekeeper.models.chat_model import ChatModel
-from talekeeper.models.static import StaticEmbedder
 from talekeeper.record.summaries import write_summary
 from talekeeper.settle.planning import Piece, Task, next_task, outstanding
 from talekeeper.settle.summarize import LocalMaker, ModelMaker, SummaryMaker, SummaryRequest
@@ -96,10 +101,13 @@ class Settler:
     async def settle(
         self, key: ChatKey, *, most: int | None = None, progress: Progress | None = None
     ) -> Outcome:
-        """Do what is due in a chat now, at most ``most`` summaries. Raises NotFound."""
+        """Do what is due in a chat now, at most ``most`` summaries.
+
+        Raises NotFound, and StoreError where the database cannot be used.
+        """
         owner = self._new_id()
         now = self.clock()
-        acquire = partial(settling.acquire, key=key, owner=owner, now=now, until=now + self._lease)
+        acquire = partial(_acquire, key=key, owner=owner, now=now, until=now + self._lease)
         if not await self.database.write(acquire):
             return Outcome(key=key, state="busy")
         made = 0
@@ -116,9 +124,13 @@ class Settler:
                     if await self._make(view, view.task, owner):
                         made, clashes = made + 1, 0
                         continue
+                    if not await self.database.write(partial(settling.holds, key=key, owner=owner)):
+                        return Outcome(key=key, state="busy", made=made)
                     clashes += 1
                     if clashes == _MOST_CLASHES:
                         break
+        except (NotFound, StoreError):
+            raise
         except TalekeeperError as error:
             return await self._failed(key, owner, error, made)
         finally:
@@ -171,7 +183,7 @@ class Settler:
         )
 
     async def _settled(self, key: ChatKey, owner: str, version: int) -> None:
-        await self.database.write(partial(settling.settled, key=key, owner=owner, version=version))
+        await self.database.write(partial(_settled, key=key, owner=owner, version=version))
 
     async def _failed(self, key: ChatKey, owner: str, error: TalekeeperError, made: int) -> Outcome:
         wait = error.wait if isinstance(error, ModelError) else None
@@ -184,11 +196,11 @@ class Settler:
         """Remember why a chat could not be settled, and when it is to be tried again.
 
         The time doubles with each failure in a row, and is spread, so that many chats that failed
-        together do not come back together; never less than ``wait`` seconds.
+        together do not come back together; never less than ``wait`` seconds. Raises NotFound.
         """
-        tried = await self.database.read(partial(settling.attempts, key=key))
-        seconds = min(LIMITS.retry_seconds * 2.0 ** min(tried, 20), LIMITS.retry_most_seconds)
-        seconds = max(seconds * self._random.uniform(0.75, 1.25), wait or 0.0)
+        tried = await self.database.read(partial(_attempts, key=key))
+        seconds = LIMITS.retry_seconds * 2.0 ** min(tried, 20) * self._random.uniform(0.75, 1.25)
+        seconds = max(min(seconds, LIMITS.retry_most_seconds), wait or 0.0)
         now = self.clock()
         await self.database.write(
             partial(
@@ -210,8 +222,13 @@ class Settler:
                 await anyio.sleep(self._lease.total_seconds() / 3)
                 until = self.clock() + self._lease
                 extend = partial(settling.extend, key=key, owner=owner, until=until)
-                if not await self.database.write(extend):
-                    return
+                try:
+                    if not await self.database.write(extend):
+                        return
+                except StoreBusy:
+                    continue  # There is time for another try before the lease runs out.
+                except StoreError:
+                    return  # The body meets the same, and tells it.
 
         beating = asyncio.create_task(beat())
         try:
@@ -232,12 +249,30 @@ def settler_of(
     """A Settler with the makers there are: a language model if one is given, and the local one."""
     return Settler(
         database,
-        local=LocalMaker(StaticEmbedder()),
+        local=LocalMaker(),
         model=ModelMaker(model) if model else None,
         clock=clock,
         new_id=new_id,
         lease_seconds=lease_seconds,
     )
+
+
+def _acquire(
+    connection: Connection, key: ChatKey, *, owner: str, now: datetime, until: datetime
+) -> bool:
+    chat_rows.state(connection, key, lock=True)
+    return settling.acquire(connection, key, owner, now=now, until=until)
+
+
+def _settled(connection: Connection, key: ChatKey, *, owner: str, version: int) -> None:
+    # The chat is locked before its lease, as wherever both are: no two wait for each other.
+    chat_rows.state(connection, key, lock=True)
+    settling.settled(connection, key, owner, version)
+
+
+def _attempts(connection: Connection, key: ChatKey) -> int:
+    chat_rows.state(connection, key)
+    return settling.attempts(connection, key)
 
 
 def _look(connection: Connection, key: ChatKey) -> _View:

@@ -94,23 +94,29 @@ class ModelMaker:
         return _checked(self._model.name, text, request)
 
 
-_SLACK = 64
+_SLACK = 1_024
+"""Tokens beyond the summary: models that reason write their thoughts first. Others stop by
+themselves, being told how many words to write."""
+
 _TEMPERATURE = 0.2
 
-_THOUGHTS = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_THOUGHT = re.compile(r"\s*<think(?:ing)?>", re.IGNORECASE)
+_THOUGHT_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _REFUSAL = re.compile(
-    r"\A\W*(?:i(?:'|’)?m (?:very |really )?sorry|i am (?:very |really )?sorry|sorry, but"
+    r"\A[\s*_#>]*(?:i(?:'|’)?m (?:very |really )?sorry|i am (?:very |really )?sorry|sorry, but"
     r"|i can(?:'|’|no)t (?:help|assist|summari|comply|provide|continue|fulfil|create|engage)"
     r"|i(?:'|’)m (?:unable|not able) to|i am (?:unable|not able) to"
-    r"|as an ai(?: language)? model)",
+    r"|i won(?:'|’)t (?:help|assist|summari|comply|provide|continue|create|engage)"
+    r"|i apologi[sz]e, but|i must decline|as an ai(?: language)? model)",
     re.IGNORECASE,
 )
 
 
 def _checked(model: str, text: str, request: SummaryRequest) -> str:
     """The answer, if it is a summary: no refusal, not empty, cut to its bound between sentences."""
-    text = _THOUGHTS.sub("", text).strip()
-    if not text:
+    # Some servers send the thoughts without the tag that opens them: what counts is where they end.
+    text = _THOUGHT_END.split(text)[-1].strip()
+    if not text or _THOUGHT.match(text):
         raise ModelError(f"The model {model!r} gave nothing but its thoughts.", permanent=False)
     if _REFUSAL.match(text):
         raise ModelError(f"The model {model!r} refused: {text[:120]}", permanent=True)

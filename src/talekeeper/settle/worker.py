@@ -6,7 +6,13 @@ from functools import partial
 
 import anyio
 
-from talekeeper.domain.errors import NotFound, StoreBusy
+from talekeeper.domain.errors import (
+    NotFound,
+    StoreBusy,
+    StoreClosed,
+    StoreError,
+    TalekeeperError,
+)
 from talekeeper.domain.limits import LIMITS
 from talekeeper.settle.settler import Outcome, Settler
 from talekeeper.store import settling
@@ -39,10 +45,19 @@ class Worker:
         self._changed.set()
 
     async def run(self, *, poll_seconds: float = 5.0) -> None:
-        """Settle until cancelled; looks again when woken, at the latest after ``poll_seconds``."""
+        """Settle until cancelled; looks again when woken, at the latest after ``poll_seconds``.
+
+        A database that cannot be used is waited for.
+        """
         while True:
             self._changed = anyio.Event()
-            worked = await self.round()
+            try:
+                worked = await self.round()
+            except StoreClosed:
+                return
+            except StoreError as error:
+                _log.warning("Settling waits for the database: %s", error)
+                worked = False
             if not worked:
                 with anyio.move_on_after(poll_seconds):
                     await self._changed.wait()
@@ -80,7 +95,10 @@ class Worker:
             # Whatever is wrong with one chat must not keep the others from being settled.
             _log.exception("Settling chat %s failed", key.chat)
             reason = f"{type(error).__name__}: {error}"
-            await self._settler.fail(key, None, reason)
+            try:
+                await self._settler.fail(key, None, reason)
+            except TalekeeperError:
+                _log.exception("That chat %s failed could not be written down", key.chat)
             return Outcome(key=key, state="failed", reason=reason)
 
 
