@@ -6,13 +6,10 @@ from dataclasses import dataclass
 from talekeeper.compose.history import History
 from talekeeper.compose.voice import Voice
 from talekeeper.domain.block import Block, Reason, Row
-from talekeeper.domain.summary import Summary, frontier
+from talekeeper.domain.summary import HEADING, SEPARATOR_TOKENS, Summary, frontier
 from talekeeper.store.keys import LAST_NUMBER
 
 __all__ = ["Story", "outside_rows", "story"]
-
-_HEADING = "What happened before, oldest first:"
-_SEPARATOR_TOKENS = 2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,7 +34,7 @@ def story(voice: Voice, talk: History, *, window: int, replacing: int | None) ->
     found = frontier(voice.material.summaries, window=window, before=before)
     settings = voice.material.settings
     left = int(settings.budget * settings.shares.summary)
-    left -= voice.count(_HEADING)
+    left -= voice.count(HEADING)
     chosen: list[tuple[Summary, str, int]] = []
     rows: list[Row] = []
     for node in reversed(found):
@@ -45,7 +42,7 @@ def story(voice: Voice, talk: History, *, window: int, replacing: int | None) ->
         if not text:
             rows.append(_row(node, "empty", 0))
             continue
-        tokens = _SEPARATOR_TOKENS + (
+        tokens = SEPARATOR_TOKENS + (
             node.tokens
             if text == node.text and node.tokenizer == voice.tokenizer.name
             else voice.tokenizer.count(text)
@@ -61,8 +58,8 @@ def story(voice: Voice, talk: History, *, window: int, replacing: int | None) ->
             kind="summary",
             source=f"summary:{node.name}",
             role="system",
-            text=text if at else f"{_HEADING}\n\n{text}",
-            tokens=tokens if at else tokens + voice.count(_HEADING),
+            text=text if at else f"{HEADING}\n\n{text}",
+            tokens=tokens if at else tokens + voice.count(HEADING),
             group="summary",
         )
         for at, (node, text, tokens) in enumerate(chosen)
@@ -103,8 +100,9 @@ def outside_rows(talk: History, told: Story, *, digested: bool) -> Iterator[Row]
         )
     if since <= outside.last:
         gaps.append((since, outside.last))
-    if rest > 0 and gaps:
-        first, last = gaps[0][0], gaps[-1][1]
+    if rest > 0:
+        # Without a gap they are messages that are kept out of the summaries: forgotten ones.
+        first, last = (gaps[0][0], gaps[-1][1]) if gaps else (outside.first, outside.last)
         yield Row(
             kind="message",
             source=f"message:{first}-{last}" if first != last else f"message:{first}",

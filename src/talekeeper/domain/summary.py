@@ -17,7 +17,9 @@ from talekeeper.domain.errors import InvalidInput
 
 __all__ = [
     "FAN",
+    "HEADING",
     "LEVELS",
+    "SEPARATOR_TOKENS",
     "Level",
     "Place",
     "Source",
@@ -34,6 +36,12 @@ __all__ = [
 
 FAN = 4
 """So many nodes become one of the next tier."""
+
+HEADING = "What happened before, oldest first:"
+"""Stands above the nodes in a prompt."""
+
+SEPARATOR_TOKENS = 2
+"""What the empty line before a node takes."""
 
 Level = Literal["recent", "merged", "long_term"]
 LEVELS: tuple[Level, ...] = ("recent", "merged", "long_term")

@@ -12,6 +12,8 @@ from sqlalchemy import Connection
 from talekeeper.domain.limits import LIMITS
 from talekeeper.domain.summary import (
     FAN,
+    HEADING,
+    SEPARATOR_TOKENS,
     Level,
     Place,
     Source,
@@ -28,6 +30,7 @@ from talekeeper.store import summaries as rows
 from talekeeper.store import summary_sources as sources
 from talekeeper.store.chats import ChatState
 from talekeeper.store.keys import LAST_NUMBER, ChatKey
+from talekeeper.text.tokens import tokenizer_named
 
 __all__ = ["Piece", "Task", "next_task", "outstanding", "share_of", "window_of"]
 
@@ -186,7 +189,9 @@ def _roll_up(connection: Connection, state: ChatState, window: int) -> Task | No
     Where no four are left that stand together, fewer do, of the highest tier first.
     """
     sent = [node for node in rows.uncovered(connection, state.key) if node.last < window]
-    if sum(node.tokens for node in sent) <= share_of(state):
+    heading = tokenizer_named(state.settings.tokenizer).count(HEADING)
+    tokens = sum(node.tokens + SEPARATOR_TOKENS for node in sent if node.tokens)
+    if heading + tokens <= share_of(state):
         return None
     groups: dict[Place, list[Summary]] = {}
     for node in sent:
@@ -194,10 +199,12 @@ def _roll_up(connection: Connection, state: ChatState, window: int) -> Task | No
             groups.setdefault(node.place.parent, []).append(node)
     full = [place for place, nodes in groups.items() if len(nodes) == FAN]
     part = [place for place, nodes in groups.items() if 1 < len(nodes) < FAN]
-    place = min(full, default=None) or max(part, key=_high_and_old, default=None)
-    if place is None or rows.at(connection, state.key, [place]):
-        return None
-    return _of_children(connection, state, place, groups[place])
+    for place in (*sorted(full), *sorted(part, key=_high_and_old, reverse=True)):
+        # A parent is made of all its children, those too that cannot be sent now.
+        children = _children(connection, state.key, place)
+        if len(children) == len(groups[place]) and not rows.at(connection, state.key, [place]):
+            return _of_children(connection, state, place, children)
+    return None
 
 
 def _high_and_old(place: Place) -> tuple[int, int]:

@@ -1,6 +1,5 @@
 """The messages that summaries are made of: each with its active text."""
 
-
 from sqlalchemy import Connection, Integer, and_, bindparam, false, func, select
 
 from talekeeper.domain.summary import SourceMessage

@@ -7,11 +7,12 @@ way out, and the budget. It does not know cells, nodes or languages of prompts.
 from bisect import bisect, insort
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from talekeeper.text.filler import is_filler
 from talekeeper.text.ranking import Embed, Ranking
 from talekeeper.text.salience import names_in, salience
-from talekeeper.text.sentences import sentences_of
+from talekeeper.text.sentences import Sentence, sentences_of
 from talekeeper.text.terms import language_of, terms_of
 from talekeeper.text.units import Unit
 
@@ -25,6 +26,12 @@ _TELLING = 0.3
 
 _WIDE = "\u2e80"
 """From here on a character is as wide as two Latin ones."""
+
+_REMEMBERED = 4_000
+"""Characters: passages this long are read anew each time, so that the memory stays small."""
+
+_Read = tuple[Sentence, float, int, tuple[str, ...]]
+"""A sentence, its salience, how many names it has, its terms."""
 
 _MISSES = 200
 """So many sentences in a row that do not fit end the search for one that does."""
@@ -84,8 +91,8 @@ def _units(passages: Sequence[Passage]) -> list[Unit]:
     language = language_of(" ".join(said.text[:200] for said in passages[:50]))
     found: list[Unit] = []
     for number, said in enumerate(passages):
-        spoken = language_of(said.text, language)
-        for place, sentence in enumerate(sentences_of(said.text, spoken)):
+        read = _remembered if len(said.text) <= _REMEMBERED else _read
+        for place, (sentence, worth, named, terms) in enumerate(read(said.text, language)):
             filler = is_filler(sentence.text, names)
             unit = Unit(
                 speaker=said.speaker,
@@ -95,12 +102,30 @@ def _units(passages: Sequence[Passage]) -> list[Unit]:
                 action=sentence.action,
                 asks=sentence.asks,
                 filler=filler,
-                salience=0.0 if filler else salience(sentence.text),
-                names=0 if filler else names_in(sentence.text),
-                terms=tuple(terms_of(sentence.text, spoken)),
+                salience=0.0 if filler else worth,
+                names=0 if filler else named,
+                terms=terms,
             )
             found.append(replace(unit, filler=filler or _says_little(unit, names)))
     return found
+
+
+def _read(text: str, language: str) -> list[_Read]:
+    """What the sentences of a passage are by themselves; ``language`` is the chat's."""
+    spoken = language_of(text, language)
+    return [
+        (
+            sentence,
+            salience(sentence.text),
+            names_in(sentence.text),
+            tuple(terms_of(sentence.text, spoken)),
+        )
+        for sentence in sentences_of(text, spoken)
+    ]
+
+
+# Merges read again what was read for a cell: those of the last few hundred messages.
+_remembered = lru_cache(maxsize=1_024)(_read)
 
 
 def _says_little(unit: Unit, names: Collection[str]) -> bool:

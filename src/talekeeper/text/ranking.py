@@ -12,16 +12,16 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from talekeeper.text.units import Unit
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 __all__ = ["WEIGHTS", "Embed", "Ranking", "Weights"]
 
-Embed = Callable[[Sequence[str]], NDArray[Any]]
+Embed = Callable[[Sequence[str]], "NDArray[Any]"]
 """Texts to vectors of unit length, one row each."""
 
 _CANDIDATES = 2_048
@@ -189,9 +189,8 @@ class _Nearness:
     def __init__(self, units: Sequence[Unit], places: Sequence[int], embed: Embed | None) -> None:
         self._row = {at: row for row, at in enumerate(places)} if embed else {}
         if embed and places:
-            vectors = np.asarray(embed([units[at].text for at in places]), dtype=np.float32)
-            self._vectors = vectors
-            self._nearest = np.zeros(len(places), dtype=np.float32)
+            self._vectors = embed([units[at].text for at in places])
+            self._nearest = 0 * self._vectors[:, 0]
 
     def of(self, at: int) -> float:
         row = self._row.get(at)
@@ -200,4 +199,4 @@ class _Nearness:
     def take(self, at: int) -> None:
         if (row := self._row.get(at)) is not None:
             near = (self._vectors @ self._vectors[row]).clip(0, 1)
-            self._nearest = np.maximum(self._nearest, near)
+            self._nearest = self._nearest.clip(min=near)
