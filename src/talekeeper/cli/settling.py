@@ -96,6 +96,7 @@ async def _settle_one(keeper: Keeper, chat: Chat, console: Console) -> Settled:
         TimeRemainingColumn(),
         console=console,
         transient=True,
+        disable=not console.is_terminal,
     )
     with bar:
         shown = bar.add_task(f"Settling {safe(chat.title)}", total=None)

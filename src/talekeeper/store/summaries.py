@@ -20,9 +20,9 @@ from sqlalchemy import (
     false,
     func,
     insert,
-    literal_column,
     or_,
     select,
+    text,
     tuple_,
     update,
 )
@@ -63,6 +63,7 @@ _MOST_SENT = 256
 """More nodes than any prompt takes; those without a parent are fewer once a chat has settled."""
 
 _COLUMNS = tuple(c for c in summaries.c if c.name not in ("account_id", "chat_id"))
+_FIELDS = tuple(column.name for column in _COLUMNS[2:])
 _OF_CHAT = and_(
     summaries.c.account_id == bindparam("account"), summaries.c.chat_id == bindparam("chat")
 )
@@ -74,12 +75,11 @@ def _of(key: ChatKey) -> ColumnElement[bool]:
 
 def _summary(row: Row[*tuple[Any, ...]]) -> Summary:
     tier, position, *rest = row
-    names = (column.name for column in _COLUMNS[2:])
-    return Summary(place=Place(tier, position), **dict(zip(names, rest, strict=True)))
+    return Summary(place=Place(tier, position), **dict(zip(_FIELDS, rest, strict=True)))
 
 
 def _values(node: Summary) -> dict[str, Any]:
-    values: dict[str, Any] = {column.name: getattr(node, column.name) for column in _COLUMNS[2:]}
+    values: dict[str, Any] = {name: getattr(node, name) for name in _FIELDS}
     return {"tier": node.place.tier, "position": node.place.position, **values}
 
 
@@ -128,60 +128,64 @@ def all_of(connection: Connection, key: ChatKey, *, tier: int | None = None) -> 
     return [_summary(row) for row in rows]
 
 
+# Like those of composing, the statements of settling are built once.
+_AT = select(*_COLUMNS).where(
+    _OF_CHAT,
+    tuple_(summaries.c.tier, summaries.c.position).in_(bindparam("places", expanding=True)),
+)
+
+
 def at(connection: Connection, key: ChatKey, places: Collection[Place]) -> dict[Place, Summary]:
     """The nodes that stand at these places."""
     found: dict[Place, Summary] = {}
-    wanted = sorted(places)
+    wanted = [tuple(place) for place in sorted(places)]
     for start in range(0, len(wanted), _PAGE):
-        rows = connection.execute(
-            select(*_COLUMNS).where(
-                _of(key),
-                tuple_(summaries.c.tier, summaries.c.position).in_(wanted[start : start + _PAGE]),
-            )
-        )
+        bound = {**key._asdict(), "places": wanted[start : start + _PAGE]}
+        rows = connection.execute(_AT, bound)
         found.update((node.place, node) for node in map(_summary, rows))
     return found
 
 
+_LAST_RECENT = (
+    select(*_COLUMNS)
+    .where(_OF_CHAT, summaries.c.tier == 0)
+    .order_by(summaries.c.position.desc())
+    .limit(1)
+)
+
+
 def last_recent(connection: Connection, key: ChatKey) -> Summary | None:
     """The newest node of tier 0."""
-    row = connection.execute(
-        select(*_COLUMNS)
-        .where(_of(key), summaries.c.tier == 0)
-        .order_by(summaries.c.position.desc())
-        .limit(1)
-    ).one_or_none()
+    row = connection.execute(_LAST_RECENT, key._asdict()).one_or_none()
     return _summary(row) if row else None
+
+
+# The condition is spelled as that of the index which holds just these.
+_TO_DO = (
+    select(*_COLUMNS)
+    .where(_OF_CHAT, text("(due OR (made_from <> current AND summariser <> 'person'))"))
+    .order_by(summaries.c.tier, summaries.c.position)
+    .limit(bindparam("limit", type_=Integer))
+)
 
 
 def to_do(connection: Connection, key: ChatKey, *, limit: int) -> list[Summary]:
     """The first nodes, lowest tier first, that are stale or asked to be made anew."""
-    rows = connection.execute(
-        select(*_COLUMNS)
-        .where(
-            _of(key),
-            or_(
-                summaries.c.due,
-                and_(
-                    summaries.c.made_from != summaries.c.current,
-                    summaries.c.summariser != literal_column("'person'"),
-                ),
-            ),
-        )
-        .order_by(summaries.c.tier, summaries.c.position)
-        .limit(limit)
-    )
+    rows = connection.execute(_TO_DO, {**key._asdict(), "limit": limit})
     return [_summary(row) for row in rows]
+
+
+_LAST_OF_TIER = (
+    select(summaries.c.position)
+    .where(_OF_CHAT, summaries.c.tier == bindparam("tier"))
+    .order_by(summaries.c.position.desc())
+    .limit(1)
+)
 
 
 def count_of(connection: Connection, key: ChatKey, tier: int) -> int:
     """How many positions of a tier are taken, the empty ones between included."""
-    last = connection.execute(
-        select(summaries.c.position)
-        .where(_of(key), summaries.c.tier == tier)
-        .order_by(summaries.c.position.desc())
-        .limit(1)
-    ).scalar()
+    last = connection.execute(_LAST_OF_TIER, {**key._asdict(), "tier": tier}).scalar()
     return 0 if last is None else last + 1
 
 
