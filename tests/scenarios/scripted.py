@@ -1,5 +1,6 @@
 """A maker of summaries whose texts say exactly what they were made from."""
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
@@ -14,9 +15,10 @@ __all__ = ["ScriptedMaker", "scripted_settler"]
 
 
 class ScriptedMaker:
-    """``Hello. … Bye. (16)`` for sixteen messages, the first and the last of them.
+    """``Hello … Bye (16)`` for sixteen messages: how the first and the last of them begin.
 
-    A summary that takes the place of messages stands in it whole, between angle quotes.
+    A summary that takes the place of messages stands in it whole, between angle quotes; of several
+    that follow one another the first and the last do.
     """
 
     summariser: Summariser = "local"
@@ -27,15 +29,14 @@ class ScriptedMaker:
         return "; ".join(_parts(request.passages))
 
 
+_BEGINNING = re.compile(r"[.,:;!?]")
+
+
 def _parts(passages: Sequence[Passage]) -> Iterator[str]:
     for said, run in groupby(passages, key=lambda passage: bool(passage.speaker)):
         texts = [passage.text for passage in run]
-        if not said:
-            yield from (f"«{text}»" for text in texts)
-        elif len(texts) == 1:
-            yield texts[0]
-        else:
-            yield f"{texts[0]} … {texts[-1]} ({len(texts)})"
+        told = [_BEGINNING.split(text)[0] if said else f"«{text}»" for text in texts]
+        yield told[0] if len(told) == 1 else f"{told[0]} … {told[-1]} ({len(told)})"
 
 
 def scripted_settler(database: Database) -> Settler:

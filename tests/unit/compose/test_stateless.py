@@ -48,7 +48,8 @@ def test_a_long_history_keeps_the_live_window() -> None:
     context = compose_messages(talk, character=MIRA)
     assert context.messages[1]["content"] == "Say 80"
     (window,) = context.receipt.left_out()
-    assert (window.reason, window.count, window.source) == ("window", 160, "message:1-160")
+    assert (window.reason, window.count, window.source) == ("summarised", 160, "message:1-160")
+    assert window.note == "digest"
     whole = compose_messages(
         talk, character=MIRA, settings=GenerationSettings(live_cap=False, context_limit=100_000)
     )
