@@ -1,13 +1,16 @@
 """``talekeeper demo``: a long chat goes in, the right context comes out."""
 
 import tempfile
+from collections.abc import Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
 from talekeeper.cli import imports, previewing
 from talekeeper.cli.output import Output
-from talekeeper.cli.plain import safe
+from talekeeper.cli.plain import counted, safe
+from talekeeper.cli.summaries import show_tree
+from talekeeper.domain.block import Context
 from talekeeper.domain.chat import Message
 from talekeeper.keeper import Keeper
 
@@ -24,11 +27,14 @@ _EARLY = {
 }
 
 
-_CLOSING = """
-All six are still in the chat, word for word, and the receipt says which rule let go of each: the
-live window holds the newest 50 messages, and at most a quarter of the context, so that a chat of
-any length costs the same per turn. With more room to spend you can switch that cap off
-(talekeeper preview CHAT --no-live-cap). Bring a chat of your own: talekeeper import FILE"""
+_CLOSING = (
+    "\nAll of it is still in the chat, word for word. What left the live window (the newest 50 "
+    "messages, and at most a quarter of the context) lives on in the summary: one piece for each "
+    "16 messages or so, four pieces become one, and four of those one again, so that a chat of "
+    "any length costs the same per turn. Here the most telling sentences were chosen; with a "
+    "language model it is written. You can read and edit every piece: talekeeper summary show "
+    "CHAT. Bring a chat of your own: talekeeper import FILE"
+)
 
 
 async def run_demo(console: Output) -> dict[str, Any]:
@@ -42,15 +48,19 @@ async def run_demo(console: Output) -> dict[str, Any]:
             for report in reports:
                 imports.show(console, report, dry_run=False, details=True)
             chat = (await keeper.chats.list())[0]
+            console.print("\n[bold]2. What left the live window is summarised[/]\n")
+            settled = await keeper.summaries.settle(chat.id)
+            console.print(f"{counted(settled.made, 'summary', 'summaries')} made:\n")
+            view = await keeper.summaries.show(chat.id)
+            show_tree(console, view, full=False)
             context = await keeper.compose(chat.id)
-            console.print("\n[bold]2. What the model sees now[/]\n")
+            console.print("\n[bold]3. What the model sees now[/]\n")
             previewing.show(console, previewing.Preview(chat=chat, context=context))
             messages = await keeper.messages.list(chat.id, limit=1000)
-            console.print("\n[bold]3. What was said early, and where it is now[/]\n")
-            found = _where(messages, context.texts)
-            for what, (number, live) in found.items():
-                place = "in the live window" if live else "[yellow]out of the live window[/]"
-                console.print(f"  message {number:>3}  {what}: {place}", highlight=False)
+            console.print("\n[bold]4. What was said early, and where it is now[/]\n")
+            found = _where(messages, context)
+            for what, (number, source) in found.items():
+                console.print(f"  message {number:>3}  {what}: {_told(source)}", highlight=False)
             last = messages[-1]
             console.print(
                 f"\nIn message {last.number} {safe(last.speaker)} asks:\n  "
@@ -61,21 +71,32 @@ async def run_demo(console: Output) -> dict[str, Any]:
             return {
                 "imported": [report.as_json() for report in reports],
                 "context": context.as_json(),
+                "summary": view.as_json(),
                 "early": {
-                    what: {"message": number, "in_context": live}
-                    for what, (number, live) in found.items()
+                    what: {"message": number, "in_context": source is not None, "source": source}
+                    for what, (number, source) in found.items()
                 },
             }
 
 
-def _where(messages: Any, sent: Any) -> dict[str, tuple[int, bool]]:
-    """For each early fact: the message that tells it, and whether it is sent."""
-    together = "\n".join(sent)
+def _where(messages: Sequence[Message], context: Context) -> dict[str, tuple[int, str | None]]:
+    """For each early fact: the message that tells it, and what of the prompt tells it now."""
+    sent = list(zip(context.receipt.sent(), context.texts, strict=True))
     return {
-        what: (_telling(messages, words).number, words in together)
+        what: (
+            _telling(messages, words).number,
+            next((row.source for row, text in sent if words in text), None),
+        )
         for what, words in _EARLY.items()
     }
 
 
-def _telling(messages: list[Message], words: str) -> Message:
+def _told(source: str | None) -> str:
+    if source is None:
+        return "[yellow]in the chat alone[/]"
+    kind, _, name = source.partition(":")
+    return f"[green]told by the summary[/] ({name})" if kind == "summary" else "in the live window"
+
+
+def _telling(messages: Sequence[Message], words: str) -> Message:
     return next(message for message in messages if words in message.text)

@@ -33,7 +33,7 @@ _LOOKS: Mapping[Kind, tuple[str, str]] = {
 """A letter for each kind, so that the bar can be read without colours, and a colour."""
 REASONS = {
     "sent": "sent",
-    "summarised": "told in short by what is noted",
+    "summarised": "told in short",
     "window": "older than the live window",
     "excluded": "excluded by you",
     "disabled": "cannot be sent alone",

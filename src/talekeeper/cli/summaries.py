@@ -19,7 +19,7 @@ from talekeeper.domain.summary import Place, Summary
 from talekeeper.keeper import Keeper
 from talekeeper.parts.summaries import Settled, SummaryView
 
-__all__ = ["summary_app"]
+__all__ = ["show_tree", "summary_app"]
 
 summary_app = typer.Typer(
     cls=Group, rich_markup_mode=None, help="Read, edit and rebuild the summary of a chat."
@@ -142,6 +142,11 @@ def _show(console: Output, chat: Chat, view: SummaryView, *, full: bool) -> None
             "There is no summary yet. 'talekeeper settle' makes one of what has left the live "
             "window, or is about to."
         )
+    show_tree(console, view, full=full)
+
+
+def show_tree(console: Output, view: SummaryView, *, full: bool) -> None:
+    """The nodes as a tree, with the texts of those in the prompt; ``full``: with all texts."""
     nodes = {node.place: node for node in view.nodes}
     tree = Tree("", hide_root=True)
     for place in sorted(_roots(nodes), key=lambda place: nodes[place].first):

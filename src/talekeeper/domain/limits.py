@@ -83,11 +83,11 @@ class Limits:
         0.20, "of its messages", "a recent summary at most, if that is less than its share"
     )
     merge_ratio: float = _number(
-        0.50, "of the summaries it replaces", "a merge at most, if that is less than its share"
+        0.60, "of the summaries it replaces", "a merge at most, if that is less than its share"
     )
     recent_share: float = _number(0.08, "of the summary's share", "a recent summary at most")
-    merged_share: float = _number(0.10, "of the summary's share", "a merged summary at most")
-    long_term_share: float = _number(0.12, "of the summary's share", "a long-term summary at most")
+    merged_share: float = _number(0.12, "of the summary's share", "a merged summary at most")
+    long_term_share: float = _number(0.16, "of the summary's share", "a long-term summary at most")
     summary_floor: int = _number(48, "tokens", "a summary may always have as many")
     summary_input: int = _number(
         12_000, "tokens", "read for one summary at most; beyond, a merge reads summaries"
