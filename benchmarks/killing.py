@@ -69,8 +69,8 @@ async def measure(report: Report, scale: Scale, folder: Path) -> None:
 
 
 def kill_workers(folder: Path, *, kills: int, seed: int) -> Killed:
-    """Kill so many workers, in as many runs as it takes, and compare each with an undisturbed run."""
-    chance = random.Random(seed)  # noqa: S311
+    """Kill so many workers, in as many runs as it takes; compare each with an undisturbed run."""
+    chance = random.Random(seed)
     template = folder / "kills.db"
     asyncio.run(_prepare(template, folder))
     calm = _copy(template, folder / "calm.db")

@@ -16,6 +16,7 @@ from talekeeper.cli.plain import counted, safe
 from talekeeper.config import Config
 from talekeeper.domain.errors import TalekeeperError
 from talekeeper.domain.limits import LIMITS
+from talekeeper.store import settling
 from talekeeper.store.migrate import HEAD
 from talekeeper.store.opening import open_database
 from talekeeper.store.tables import characters, chats, messages
@@ -50,6 +51,7 @@ async def examine(config: Config) -> list[Check]:
         Check(name="sqlite", ok=True, found=sqlite3.sqlite_version),
     ]
     checks += [_tokenizer(name) for name in TOKENIZERS]
+    checks.append(_summaries(config))
     checks += await _database(config)
     return checks
 
@@ -74,7 +76,8 @@ async def _database(config: Config) -> list[Check]:
             size = f", {Path(database.location).stat().st_size / 1e6:.1f} MB"
         found = f"{database.location}, schema {HEAD}{size}: {counts}"
         unfinished = await database.read(_unfinished)
-        return [Check(name="database", ok=True, found=found), *unfinished]
+        settled = await database.read(_settling)
+        return [Check(name="database", ok=True, found=found), *unfinished, settled]
     finally:
         await database.close()
 
@@ -106,6 +109,26 @@ def _unfinished(connection: Connection) -> list[Check]:
     )
     found = f"{counted(number, 'import')} not finished, not shown as a chat"
     return [Check(name="imports", ok=True, found=found, advice=advice)]
+
+
+def _settling(connection: Connection) -> Check:
+    """How far the work behind the replies is."""
+    waiting, failed = settling.counts(connection)
+    return Check(
+        name="settling",
+        ok=not failed,
+        found=f"{counted(waiting, 'chat')} to look at, {failed:,} failed",
+        advice="'talekeeper jobs' says what went wrong." if failed else None,
+    )
+
+
+def _summaries(config: Config) -> Check:
+    """Who writes summaries."""
+    if config.summary is None:
+        found = "the most telling sentences are chosen; no language model is configured"
+        return Check(name="summaries", ok=True, found=found)
+    found = f"written by {config.summary.model} at {config.summary.base_url}"
+    return Check(name="summaries", ok=True, found=found)
 
 
 def show(console: Console, checks: Sequence[Check]) -> None:

@@ -19,6 +19,7 @@ __all__ = [
     "acquire",
     "attempts",
     "catch_up_of",
+    "counts",
     "extend",
     "fail",
     "failures",
@@ -258,6 +259,18 @@ def _make(connection: Connection, key: ChatKey) -> None:
     there = select(settling.c.chat_id).where(_of(key)).with_for_update()
     if connection.execute(there).scalar() is None:
         connection.execute(insert(settling).values(values))
+
+
+def counts(connection: Connection, account: str | None = None) -> tuple[int, int]:
+    """(chats that wait to be settled, chats whose settling failed); of all accounts for None."""
+    waits = select(func.count()).where(
+        chats.c.version > chats.c.settled, chats.c.importing_since.is_(None)
+    )
+    failed = select(func.count()).where(settling.c.failure.is_not(None))
+    if account is not None:
+        waits = waits.where(chats.c.account_id == account)
+        failed = failed.where(settling.c.account_id == account)
+    return connection.execute(waits).scalar_one(), connection.execute(failed).scalar_one()
 
 
 def leased(connection: Connection) -> int:
