@@ -43,6 +43,7 @@ def compose(material: Material, request: Request) -> Context:
     short: Digest | None = None
     if strategy.digests and (dropped or not material.settles):
         dropped, short = digest(voice, strategy, within, talk, told)
+    told = told.without(dropped)
     sent = [block for block in within if block.group not in dropped]
     if short:
         sent.insert(_before_input(sent), short.block)
@@ -62,7 +63,7 @@ def compose(material: Material, request: Request) -> Context:
             strategy=strategy.name,
             rows=(
                 *_rows(sent, "sent"),
-                *_gone(gone, told, short),
+                *_gone(gone, talk, told, short),
                 *_rows([block for block in blocks if block.group in over], "budget"),
                 *told.rows,
                 *outside_rows(talk, told, digested=short is not None and not material.settles),
@@ -103,11 +104,14 @@ def _before_input(blocks: Sequence[Block]) -> int:
     return len(blocks) if last is None else last
 
 
-def _gone(blocks: Sequence[Block], told: Story, short: Digest | None) -> Iterator[Row]:
+def _gone(
+    blocks: Sequence[Block], talk: History, told: Story, short: Digest | None
+) -> Iterator[Row]:
     """Rows for what gave way, with what tells of it instead."""
+    lines = {line.number: line for line in talk.live}
     for block in blocks:
         number = number_of(block)
-        carrier = told.carrier_of(number) if number is not None else None
+        carrier = told.carrier_of(lines[number]) if number is not None else None
         note = f"summary:{carrier.name}" if carrier else None
         if note is None and short is not None and number in short.numbers:
             note = "digest"

@@ -48,7 +48,8 @@ def digest(
     lines = [line for line in talk.live if line.number in gone]
     if not voice.material.settles:
         lines = [*talk.before, *lines]
-    lines = [line for line in lines if told.carrier_of(line.number) is None]
+    told = told.without(dropped)
+    lines = [line for line in lines if not line.forget and told.carrier_of(line) is None]
     text = _text(voice, lines, min(share, room))
     if not text:
         return fit(blocks, settings.budget, strategy), None

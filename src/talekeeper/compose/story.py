@@ -1,11 +1,12 @@
 """What a prompt tells of the time before the live window: nodes of the conversation summary."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from talekeeper.compose.history import History
 from talekeeper.compose.voice import Voice
 from talekeeper.domain.block import Block, Reason, Row
+from talekeeper.domain.chat import LiveMessage
 from talekeeper.domain.summary import HEADING, SEPARATOR_TOKENS, Summary, frontier
 from talekeeper.store.keys import LAST_NUMBER
 
@@ -23,9 +24,18 @@ class Story:
     nodes: Sequence[Summary]
     rows: Sequence[Row]
 
-    def carrier_of(self, number: int) -> Summary | None:
-        """The sent node that tells of a message."""
-        return next((node for node in self.nodes if node.first <= number <= node.last), None)
+    def carrier_of(self, line: LiveMessage) -> Summary | None:
+        """The sent node that tells of a message; none does of a forgotten one."""
+        if line.forget:
+            return None
+        return next((n for n in self.nodes if n.first <= line.number <= n.last), None)
+
+    def without(self, dropped: Collection[str]) -> "Story":
+        """What is told when these groups of blocks gave way."""
+        return replace(self, nodes=()) if _GROUP in dropped else self
+
+
+_GROUP = "summary"
 
 
 def story(voice: Voice, talk: History, *, window: int, replacing: int | None) -> Story:
@@ -60,7 +70,7 @@ def story(voice: Voice, talk: History, *, window: int, replacing: int | None) ->
             role="system",
             text=text if at else f"{HEADING}\n\n{text}",
             tokens=tokens if at else tokens + voice.count(HEADING),
-            group="summary",
+            group=_GROUP,
         )
         for at, (node, text, tokens) in enumerate(chosen)
     ]
@@ -84,7 +94,9 @@ def outside_rows(talk: History, told: Story, *, digested: bool) -> Iterator[Row]
     rest, since = outside.count, outside.first
     for node in told.nodes:
         first, last = max(node.first, outside.first), min(node.last, talk.window - 1)
-        count = node.shown - sum(node.first <= line.number <= node.last for line in talk.live)
+        count = node.shown - sum(
+            not line.forget and node.first <= line.number <= node.last for line in talk.live
+        )
         if last < first or count <= 0:
             continue
         if since < first:

@@ -111,6 +111,7 @@ class LiveMessage(NamedTuple):
     tokenizer: str
     tool_calls: tuple[ToolCall, ...] = ()
     parts: tuple[Part, ...] = ()
+    forget: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -217,17 +217,15 @@ def frontier(nodes: Iterable[Summary], *, window: int, before: int) -> list[Summ
     start, so that there is no gap; another must lie wholly before it, else its children are tried.
     """
     sent: dict[Place, Summary] = {}
+    highest = 0
     for node in sorted(nodes, key=lambda node: -node.place.tier):
         overlaps = node.place.tier == 0 and node.first < window and node.last < before
         if not node.valid or not (node.last < min(window, before) or overlaps):
             continue
         above = node.place
-        while above.tier < _TOP and above not in sent:
+        while above.tier < highest and above not in sent:
             above = above.parent
-        if above.tier == _TOP:
+        if above not in sent:
             sent[node.place] = node
+            highest = max(highest, node.place.tier)
     return sorted(sent.values(), key=lambda node: node.first)
-
-
-_TOP = 16
-"""No chat has a node of this tier: messages have numbers of 31 bits."""

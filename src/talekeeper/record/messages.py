@@ -106,6 +106,9 @@ def add(
     )
     rows.insert_message(connection, key, message)
     chat_rows.change(connection, key, now=now, next_number=number + 1, messages=state.messages + 1)
+    if cell != number:
+        # The cell may have been summarised, and have become the last one again since.
+        summary_rows.refresh(connection, key, [cell])
     return message
 
 

@@ -174,10 +174,6 @@ def _new_cell(connection: Connection, state: ChatState, window: int) -> Task | N
         if len(page) < 64:
             return None  # It is the last cell: more may join it.
         since = page[-1].number
-    if last is not None and cell == last.cell:
-        # Messages joined the newest summarised cell: it was the last one for a while.
-        joined = sources.cell_messages(connection, state.key, cell)
-        return _of_messages(connection, state, last.place, joined)
     messages = [message for message in found if message.cell == cell]
     place = Place(0, last.place.position + 1 if last else 0)
     return _of_messages(connection, state, place, messages)

@@ -91,6 +91,7 @@ _LIVE_COLUMNS = (
     swipes.c.tokenizer,
     swipes.c.tool_calls,
     swipes.c.parts,
+    messages.c.forget,
 )
 _LIVE = _newest(false(), *_LIVE_COLUMNS)
 _LIVE_SINCE = (
@@ -153,7 +154,7 @@ def live_since(
 
 
 def _live_message(row: Row[*tuple[Any, ...]]) -> LiveMessage:
-    return LiveMessage._make((*row[:11], calls_from_json(row[11]), parts_from_json(row[12])))
+    return LiveMessage._make((*row[:11], calls_from_json(row[11]), parts_from_json(row[12]), row[13]))
 
 
 def first(connection: Connection, key: ChatKey, *, excluded: bool) -> int | None:
