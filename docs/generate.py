@@ -61,7 +61,7 @@ def parameters(command: Any, general: Sequence[str] = ()) -> str:
     for item in command.params:
         if item.name in general:
             continue
-        takes = item.metavar or _VALUES.get(getattr(item.type_descriptor, "annotation", None), "")
+        takes = item.metavar or _VALUES.get(item.type_descriptor.annotation, "")
         if item.param_type_name == "argument":
             rows.append([f"`{takes}`", "", item.help])
             continue

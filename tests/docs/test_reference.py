@@ -172,9 +172,16 @@ def test_every_table_is_documented() -> None:
 
 def test_the_design_has_the_numbers_of_the_code() -> None:
     text = " ".join(DESIGN.text.split())
+    levels = (LIMITS.recent_share, LIMITS.merged_share, LIMITS.long_term_share)
+    parts = [f"{share * 100:.0f}" for share in levels]
     percent = {
         f"{round(100 * share)} %": share
-        for share in (LIMITS.live_share, LIMITS.cell_share, LIMITS.summary_share)
+        for share in (
+            LIMITS.live_share,
+            LIMITS.cell_share,
+            LIMITS.summary_share,
+            LIMITS.digest_share,
+        )
     }
     for number in (
         *percent,
@@ -183,10 +190,34 @@ def test_the_design_has_the_numbers_of_the_code() -> None:
         f"{PLANS['self_hosted'].live_tokens:,} tokens",
         f"{LIMITS.context_limit:,}",
         f"{LIMITS.reserve:,}",
+        f"at most {LIMITS.recent_ratio * 100:.0f} % of the tokens of its cell",
+        f"at most {LIMITS.merge_ratio * 100:.0f} % of those of its children",
+        f"share: {' %, '.join(parts)} %",
+        f"{LIMITS.summary_floor} tokens are always allowed",
+        f"({LIMITS.summary_input:,} tokens",
+        f"leased to one settler for {LIMITS.lease_seconds} seconds",
+        f"at most {LIMITS.cells_a_lease} summaries before",
+        f"after {LIMITS.retry_seconds} seconds",
     ):
         assert number in text, number
     live = " | ".join(f"{plan.live_tokens:,}" for plan in PLANS.values())
     assert f"| live tokens | {live} |" in text
+
+
+def test_the_pages_about_memory_have_the_numbers_of_the_code() -> None:
+    explanation = " ".join(page("docs/explanation/how-memory-works.md").text.split())
+    for number in (
+        f"{LIMITS.live_messages} messages and {PLANS['self_hosted'].live_tokens:,} tokens",
+        f"about {LIMITS.cell_messages} messages",
+        f"{LIMITS.summary_share * 100:.0f} % by default",
+        f"at most {LIMITS.digest_share * 100:.0f} % of it",
+        f"at most about {LIMITS.summary_input:,} tokens",
+    ):
+        assert number in explanation, number
+    editing = page("docs/how-to/read-and-edit-the-summary.md").text
+    assert f"at most {LIMITS.summary_characters:,} characters" in editing
+    models = page("docs/how-to/summarise-with-a-language-model.md").text
+    assert f"after about {LIMITS.retry_seconds} seconds" in models
 
 
 def test_the_formats_page_has_the_numbers_of_the_code() -> None:
