@@ -54,12 +54,8 @@ def settle(
     console = Console(stderr=True)
 
     async def work(keeper: Keeper) -> tuple[Settled, int]:
-        if chat is None:
-            with console.status("Settling all chats"):
-                settled = await keeper.summaries.settle()
-        else:
-            found = await keeper.chats.find(chat)
-            settled = await _settle_one(keeper, found, console)
+        found = await keeper.chats.find(chat) if chat is not None else None
+        settled = await _settle(keeper, found, console)
         failures = await keeper.summaries.failures()
         return settled, sum(failure.retry_at is not None for failure in failures)
 
@@ -87,19 +83,21 @@ def _told(settled: Settled, *, one: bool, waiting: int) -> str:
     return "Nothing was due."
 
 
-async def _settle_one(keeper: Keeper, chat: Chat, console: Console) -> Settled:
+async def _settle(keeper: Keeper, chat: Chat | None, console: Console) -> Settled:
+    """Settle a chat, or all of them for None, and show how far it is."""
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("messages"),
+        TextColumn("chats" if chat is None else "messages"),
         TimeRemainingColumn(),
         console=console,
         transient=True,
         disable=not console.is_terminal,
     )
     with bar:
-        shown = bar.add_task(f"Settling {safe(chat.title)}", total=None)
+        what = "all chats" if chat is None else safe(chat.title)
+        shown = bar.add_task(f"Settling {what}", total=None)
         most = 0
 
         def progress(left: int) -> None:
@@ -107,7 +105,7 @@ async def _settle_one(keeper: Keeper, chat: Chat, console: Console) -> Settled:
             most = max(most, left)
             bar.update(shown, total=most, completed=most - left)
 
-        return await keeper.summaries.settle(chat.id, progress=progress)
+        return await keeper.summaries.settle(chat.id if chat else None, progress=progress)
 
 
 def worker(
@@ -214,7 +212,7 @@ def catch_up(
 
         async def start(keeper: Keeper) -> tuple[CatchUpPlan, Settled]:
             await keeper.summaries.catch_up(found.id, "start")
-            settled = await _settle_one(keeper, found, console)
+            settled = await _settle(keeper, found, console)
             return await keeper.summaries.catch_up(found.id), settled
 
         plan, settled = with_keeper(context, start)

@@ -71,6 +71,9 @@ class ChatModel(Protocol):
     ) -> str:
         """The text of one answer, at most about ``most_tokens`` long; no tools are offered.
 
+        What a model thinks before it answers may come before the text, in ``<think>`` tags, and is
+        not counted.
+
         Raises ModelError: ``permanent`` where the same request cannot succeed later (no such
         model, no access, refused), else where it may (overload, time-out, a broken answer, an
         empty one). Never returns an empty text.

@@ -1,7 +1,8 @@
 """A ChatModel behind any endpoint that speaks OpenAI's chat completions.
 
-Who calls decides about trying again. Only a request that the endpoint calls wrong in form is asked
-once more in the other form: newer models take other names for the same parameters.
+Who calls decides about trying again. A question is asked once more only in another form: where the
+endpoint wants other names for the same parameters, or where a model that thinks before it answers
+had no room for that.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +26,9 @@ _NO_CREDIT = "insufficient_quota"
 _MOST_WAIT = 3_600.0
 _MOST_SAID = 300
 
+_THOUGHTS = 2_048
+"""Tokens that a model which thinks may write before its answer."""
+
 _FORMS = 3
 """A request can be wrong in the name of its bound, in its temperature, or in both."""
 
@@ -37,6 +41,7 @@ class OpenAICompatible:
         self.name = endpoint.model
         self._bound = "max_tokens"
         self._tempered = True
+        self._thinks = False
 
     @cached_property
     def _client(self) -> "AsyncOpenAI":
@@ -62,6 +67,9 @@ class OpenAICompatible:
             # The client's own time-out is for each read: an answer that trickles has no end.
             with anyio.fail_after(self.endpoint.timeout):
                 answer = await self._ask(asked, most_tokens, temperature)
+                if not self._thinks and _is_thought(answer):
+                    self._thinks = True
+                    answer = await self._ask(asked, most_tokens, temperature)
             return self._text(answer)
 
     async def close(self) -> None:
@@ -72,6 +80,7 @@ class OpenAICompatible:
     async def _ask(self, messages: list[Any], most_tokens: int, temperature: float) -> object:
         from openai import BadRequestError
 
+        most_tokens += _THOUGHTS if self._thinks else 0
         for _ in range(_FORMS - 1):
             form: dict[str, Any] = {self._bound: most_tokens}
             if self._tempered:
@@ -144,8 +153,7 @@ class OpenAICompatible:
                 "Most end in /v1.",
                 permanent=True,
             )
-        choices = getattr(answer, "choices", None)
-        choice = choices[0] if isinstance(choices, list) and choices else None
+        choice = _choice(answer)
         message = getattr(choice, "message", None)
         if message is None:
             said = _short(_told(getattr(answer, "error", None)))
@@ -163,6 +171,20 @@ class OpenAICompatible:
         if finish == "length":
             why = ": all the tokens it may write went into its thoughts"
         raise self._error(f"gave an empty answer{why}.")
+
+
+def _choice(answer: object) -> object:
+    choices = getattr(answer, "choices", None)
+    return choices[0] if isinstance(choices, list) and choices else None
+
+
+def _is_thought(answer: object) -> bool:
+    """Whether the model's bound came while it was still thinking."""
+    choice = _choice(answer)
+    if getattr(choice, "finish_reason", None) != "length":
+        return False
+    text = _joined(getattr(getattr(choice, "message", None), "content", None)).lstrip().lower()
+    return not text or (text.startswith("<think") and "</think" not in text)
 
 
 def _joined(content: object) -> str:

@@ -32,7 +32,7 @@ from talekeeper.store.settling import Failure
 __all__ = ["Settled", "Summaries", "SummaryView"]
 
 Progress = Callable[[int], None]
-"""Told about how many messages still wait to be summarised."""
+"""Told about how much is left."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -138,22 +138,37 @@ class Summaries:
     async def settle(self, chat: str | None = None, *, progress: Progress | None = None) -> Settled:
         """Do now all that is due, in one chat or in all of the account. Raises NotFound.
 
-        What another process is settling at the moment is left to it.
+        What another process is settling at the moment is left to it. ``progress`` is told how much
+        is left: messages of one chat, or chats.
         """
         if chat is not None:
             key = self._desk.key(chat)
             await self._desk.read(chat_rows.state, key)
             outcomes = [await self._settler.settle(key, progress=progress)]
         else:
-            outcomes = []
-            worker = Worker(self._settler, account=self._desk.account.id, report=outcomes.append)
-            await worker.drain()
+            outcomes = await self._settle_all(progress)
         done = [outcome for outcome in outcomes if outcome.state != "busy"]
         return Settled(
             chats=len({outcome.key.chat for outcome in done}),
             made=sum(outcome.made for outcome in done),
             failed=[outcome for outcome in outcomes if outcome.state == "failed"],
         )
+
+    async def _settle_all(self, progress: Progress | None) -> list[Outcome]:
+        account, outcomes = self._desk.account.id, list[Outcome]()
+        left, _ = await self._desk.read(settling.counts, account)
+
+        def report(outcome: Outcome) -> None:
+            nonlocal left
+            outcomes.append(outcome)
+            left -= outcome.state != "more"
+            if progress is not None:
+                progress(max(0, left))
+
+        if progress is not None:
+            progress(left)
+        await Worker(self._settler, account=account, report=report).drain()
+        return outcomes
 
     async def failures(self) -> Sequence[Failure]:
         """What went wrong when chats of the account were settled, the newest first."""

@@ -94,10 +94,7 @@ class ModelMaker:
         return _checked(self._model.name, text, request)
 
 
-_SLACK = 1_024
-"""Tokens beyond the summary: models that reason write their thoughts first. Others stop by
-themselves, being told how many words to write."""
-
+_SLACK = 64
 _TEMPERATURE = 0.2
 
 _THOUGHT = re.compile(r"\s*<think(?:ing)?>", re.IGNORECASE)

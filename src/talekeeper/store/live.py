@@ -154,7 +154,9 @@ def live_since(
 
 
 def _live_message(row: Row[*tuple[Any, ...]]) -> LiveMessage:
-    return LiveMessage._make((*row[:11], calls_from_json(row[11]), parts_from_json(row[12]), row[13]))
+    return LiveMessage._make(
+        (*row[:11], calls_from_json(row[11]), parts_from_json(row[12]), row[13])
+    )
 
 
 def first(connection: Connection, key: ChatKey, *, excluded: bool) -> int | None:
