@@ -225,6 +225,37 @@ def test_models_that_want_another_form_get_it() -> None:
     run(go())
 
 
+def _thinking(request: ModelRequest) -> Step:
+    """As models do that think first, and are broken off while they do."""
+    if request.body["max_tokens"] < 1_000:
+        return steps.answer(["", "<think>\nThe user wants"][len(request.text) % 2], finish="length")
+    return steps.thoughts("They met.", thought="The user wants a summary.")
+
+
+@pytest.mark.parametrize("text", ["even", "odd"])
+def test_models_that_think_first_get_the_room_for_it(text: str) -> None:
+    async def go() -> None:
+        asked = [{"role": "user", "content": text}]
+        async with FakeModelServer(_thinking) as server:
+            model = OpenAICompatible(Endpoint(base_url=server.base_url, model="fake-model"))
+            for count in (2, 3):
+                answer = await model.complete(asked, most_tokens=50, temperature=0.2)
+                assert answer.endswith("</think>\n\nThey met.")
+                assert len(server.requests) == count
+            await model.close()
+
+    run(go())
+
+
+def test_an_answer_that_is_merely_long_is_not_asked_again() -> None:
+    async def go() -> None:
+        async with FakeModelServer([steps.answer("They met and", finish="length")]) as server:
+            assert await _asked(server) == "They met and"
+            assert len(server.requests) == 1
+
+    run(go())
+
+
 def test_a_parameter_that_stays_wrong_is_an_error() -> None:
     for name in ("max_tokens", "temperature", "messages"):
         error = _error(steps.error(400, "Wrong.", param=name))
