@@ -65,7 +65,7 @@ MAPS = {
 }
 """Objects whose keys are data."""
 
-ELSEWHERE = {"preview": ("messages[]", "tools[]"), "demo": ("imported[]", "context")}
+ELSEWHERE = {"preview": ("messages[]", "tools[]"), "demo": ("imported[]", "context", "summary")}
 """Parts whose shape is described elsewhere: by OpenAI, or by another command."""
 
 
