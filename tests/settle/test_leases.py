@@ -9,7 +9,7 @@ from talekeeper.settle.settler import Outcome, Settler
 from talekeeper.settle.worker import Worker
 from talekeeper.store import settling
 from talekeeper.store.keys import ChatKey
-from talekeeper.testing import ModelRequest, Step, TickingClock, steps
+from talekeeper.testing import Step, TickingClock, steps
 from tests.conftest import run
 from tests.settle.tales import START, House, nodes, opened_house, tell
 
@@ -122,13 +122,10 @@ def test_a_dead_settlers_chat_is_taken_over(database_url: str) -> None:
 
 def test_who_took_over_keeps_the_lease_when_the_first_comes_back(database_url: str) -> None:
     async def go() -> None:
-        answers = {1: "The first one's.", 2: "The second one's."}
-        arrived: list[ModelRequest] = []
-
-        def script(request: ModelRequest) -> Step:
-            arrived.append(request)
-            return steps.delayed(steps.answer(answers[len(arrived)]), 0.4 * len(arrived))
-
+        script = [
+            steps.delayed(steps.answer("The first one's."), 1.0),
+            steps.held(steps.answer("The second one's.")),
+        ]
         async with opened_house(script, url=database_url) as house:
             chat = await tell(house.keeper)
             key = await _key(house)
@@ -137,6 +134,7 @@ def test_who_took_over_keeps_the_lease_when_the_first_comes_back(database_url: s
             second = await _begun(house, house.settler(lease_seconds=600), key)
             assert (await first).state == "busy"
             assert (await house.settler().settle(key)).state == "busy"
+            house.server.go_on()
             assert (await second).made == 1
             assert [node.text for node in await nodes(house.keeper, chat)] == ["The second one's."]
 
@@ -148,10 +146,10 @@ def test_a_slow_settler_keeps_its_lease_alive(database_url: str) -> None:
         async with opened_house(_in_order("They met."), url=database_url) as house:
             chat = await tell(house.keeper)
             key = await _key(house)
-            slow = await _begun(house, house.settler(lease_seconds=0.3), key)
-            for _ in range(4):
-                house.later(0.29)
-                await asyncio.sleep(0.25)
+            slow = await _begun(house, house.settler(lease_seconds=0.6), key)
+            for _ in range(2):
+                house.later(0.59)
+                await asyncio.sleep(1.0)  # Its heart beats every 0.2 seconds.
                 assert (await house.settler().settle(key)).state == "busy"
             house.server.go_on()
             outcome = await slow

@@ -150,7 +150,7 @@ def test_it_ends_at_once_whatever_is_under_way(step: Step) -> None:
             asking = asyncio.create_task(asyncio.to_thread(_post, server, {"model": "m"}))
             await server.asked(1)
             begun = time.monotonic()
-        assert time.monotonic() - begun < 1
+        assert time.monotonic() - begun < 5
         await asyncio.wait([asking])
         asking.exception()
 
