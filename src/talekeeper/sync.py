@@ -4,9 +4,11 @@ Each method below *is* the method of the asynchronous class, its arguments and i
 what it does is not known here.
 """
 
+import inspect
+import threading
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, ExitStack
-from functools import partial, wraps
+from functools import cache, partial, wraps
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
@@ -38,6 +40,8 @@ class _Loop:
             self.keeper = stack.enter_context(opened)
             self._closing = stack.pop_all()
             self._open = True
+            _open_loops.add(self)
+            _close_at_the_end()
 
     def wait(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run ``work`` in the loop and wait. Raises StoreClosed after the end."""
@@ -49,7 +53,28 @@ class _Loop:
     def close(self) -> None:
         """End the Keeper, then the thread."""
         self._open = False
+        _open_loops.discard(self)
         self._closing.close()
+
+
+_open_loops: set[_Loop] = set()
+"""Held here too, so that one that nobody else holds is closed by its end, not by chance."""
+
+
+@cache
+def _close_at_the_end() -> None:
+    """Close what nobody closed, once the main thread is done.
+
+    Python waits for the threads that work for a loop before it calls what ``atexit`` knows, and
+    they end with their loop: it must be closed before that. It waits for this thread as well.
+    """
+
+    def work() -> None:
+        threading.main_thread().join()
+        for loop in list(_open_loops):
+            loop.close()
+
+    threading.Thread(target=work, name="talekeeper-end").start()
 
 
 class _Waiting(Generic[A]):
@@ -82,6 +107,9 @@ def _opens(
         loop = _Loop(opening(*args, **kwargs))
         return SyncKeeper(loop, loop.keeper)
 
+    call.__doc__ = f"{inspect.getdoc(opening)}\n\nThe keeper is open when it comes back."
+    signature = inspect.signature(opening).replace(return_annotation="SyncKeeper")
+    call.__signature__ = signature  # type: ignore[attr-defined]
     return call
 
 

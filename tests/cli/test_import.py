@@ -14,9 +14,10 @@ import pytest
 
 from tests.cli.conftest import TALK, Cli
 from tests.docs.samples import lay_out
+from tests.formats.builders import picture, v2
 from tests.record.st_files import chat_file, header, reply, said
 
-NO_CARD = b"\x89PNG\r\n\x1a\n" + b"\x00" * 40
+NO_CARD = picture()
 
 
 @pytest.fixture
@@ -98,6 +99,91 @@ def test_a_pipe_is_read(tmp_path: Path, mira: Path) -> None:
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert json.loads(done.stdout)[0]["messages"] == 5
+
+
+def test_pipes_are_told_apart_and_called_what_they_are(tmp_path: Path) -> None:
+    names = [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
+    talks = [chat_file(header(), reply(f"Hello {n}."), said("Hm.")).getvalue() for n in range(2)]
+    shell = """mkfifo one.jsonl two.jsonl; cat > one.jsonl < a & cat > two.jsonl < b &
+        "$0" -c "$1" --db tale.db import one.jsonl two.jsonl --json;
+        "$0" -c "$1" --db tale.db import - --name Evenings.jsonl --json < a;
+        "$0" -c "$1" --db tale.db import - --json < broken"""
+    for name, talk in (("a", talks[0]), ("b", talks[1]), ("broken", b"Buy lamp oil.")):
+        (tmp_path / name).write_bytes(talk)
+    done = subprocess.run(
+        ["/bin/sh", "-c", shell, sys.executable, "from talekeeper.cli import main; main()"],
+        capture_output=True, text=True, check=False, cwd=tmp_path, timeout=60,
+    )  # fmt: skip
+    found = json.JSONDecoder()
+    pipes, end = found.raw_decode(done.stdout)
+    named, more = found.raw_decode(done.stdout[end + 1 :])
+    broken = json.loads(done.stdout[end + 1 + more :])
+    assert [(one["file"], one["title"]) for one in pipes] == [(p.name, p.stem) for p in names]
+    assert (named[0]["file"], named[0]["outcome"]) == ("Evenings.jsonl", "present")
+    assert broken[0]["file"] == "stdin"
+    assert broken[0]["error"]["message"].startswith("stdin: ")
+
+
+@pytest.mark.parametrize("files", [["mira"], ["-", "/dev/null"], []])
+def test_a_name_is_for_one_pipe(cli: Cli, mira: Path, files: list[str]) -> None:
+    names = [str(mira) if file == "mira" else file for file in files]
+    cli("import", *names, "--name", "x.jsonl", status=1 if files else 2)
+    assert "--name" in cli.error or not files
+
+
+@pytest.mark.parametrize("command", ["| head -1", "| true", "> /dev/full"])
+@pytest.mark.parametrize("as_json", ["", " --json"])
+def test_files_come_in_although_nobody_reads_what_is_said(
+    cli: Cli, tmp_path: Path, command: str, as_json: str
+) -> None:
+    for number in range(5):
+        talk = chat_file(header(), reply(f"Hello {number}."), said("Hm."))
+        (tmp_path / f"{number}.jsonl").write_bytes(talk.getvalue())
+    shell = f'"$0" -c "$1" --db "$2" import "$3"/*.jsonl{as_json} {command}'
+    arguments = ["from talekeeper.cli import main; main()", cli.db, str(tmp_path)]
+    done = subprocess.run(
+        ["/bin/bash", "-o", "pipefail", "-c", shell, sys.executable, *arguments],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    full = command == "> /dev/full"
+    assert (done.returncode, done.stderr) == (
+        (1, "Error: No space left on device.\n") if full else (0, "")
+    )
+    assert len(cli.json("chats")) == 5
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that cannot be read")
+def test_a_file_that_breaks_while_it_is_read_does_not_stop_the_others(cli: Cli, mira: Path) -> None:
+    cli("import", "/proc/self/mem", str(mira), status=1)
+    assert cli.error == "Error: mem: Input/output error.\n"
+    assert len(cli.json("chats")) == 1
+
+
+@pytest.mark.parametrize("closed", [">&-", "<&-", "<&- >&-"])
+def test_a_closed_stream_is_no_error(cli: Cli, mira: Path, closed: str) -> None:
+    cli("import", str(mira))
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'"$0" -c "$1" --db "$2" chats {closed}', sys.executable,
+         "from talekeeper.cli import main; main()", cli.db],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_summary_tells_growth_and_changes_from_what_came_in(
+    cli: Cli, mira: Path, tmp_path: Path
+) -> None:
+    card, other = tmp_path / "card.json", tmp_path / "other.jsonl"
+    card.write_text(json.dumps(v2(name="Mira")))
+    other.write_bytes(chat_file(header(), reply("Good evening."), said("Hm.")).getvalue())
+    cli("import", str(mira), str(card))
+    mira.write_bytes(chat_file(*TALK, reply("Yes.")).getvalue())
+    card.write_text(json.dumps(v2(name="Mira", character_book={"entries": []})))
+    files = [str(mira), str(card)]
+    assert cli("import", "--dry-run", *files, str(other)).splitlines()[-1] == (
+        "3 files: 1 chat would come in, 1 chat would grow, 1 character would change"
+    )
+    assert cli("import", *files).splitlines()[-1] == "2 files: 1 chat grew, 1 character changed"
 
 
 def _start(*arguments: str, db: Path) -> subprocess.Popen[str]:

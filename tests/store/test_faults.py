@@ -209,3 +209,20 @@ def test_a_password_is_never_shown() -> None:
 def test_other_urls_are_refused(url: str) -> None:
     with pytest.raises(InvalidInput):
         run(open_database(url))
+
+
+def test_postgresql_without_its_extra_says_what_to_install() -> None:
+    program = (
+        "import sys\n"
+        "sys.modules['greenlet'] = None\n"
+        "from talekeeper import StoreError, SyncKeeper\n"
+        "try:\n"
+        "    SyncKeeper.open('postgresql://alice@localhost/tale')\n"
+        "except StoreError as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert done.stderr == ""
+    assert "pip install 'talekeeper[postgres]'" in done.stdout

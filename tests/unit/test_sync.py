@@ -1,7 +1,10 @@
 """SyncKeeper is the Keeper, for type checkers, for dir() and for who calls it."""
 
 import inspect
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, assert_type
 
 import pytest
@@ -45,7 +48,8 @@ def test_it_has_every_method_of_a_keeper_with_the_same_arguments() -> None:
                 same = getattr(waiting, name)
                 assert inspect.signature(same) == inspect.signature(method)
                 assert same.__doc__ == method.__doc__
-    assert inspect.signature(SyncKeeper.open) == inspect.signature(Keeper.open)
+    opening = inspect.signature(Keeper.open).replace(return_annotation="SyncKeeper")
+    assert inspect.signature(SyncKeeper.open) == opening
 
 
 def test_type_checkers_know_what_comes_back() -> None:
@@ -93,3 +97,25 @@ def test_an_asynchronous_keeper_says_so_too() -> None:
             await keeper.characters.add(name="Mira")
 
     run(work())
+
+
+@pytest.mark.parametrize("kept", ["keeper = ", ""])
+def test_a_keeper_that_nobody_closed_lets_the_process_end(tmp_path: Path, kept: str) -> None:
+    program = (
+        "import gc, sys\n"
+        "from talekeeper import SyncKeeper\n"
+        f"{kept}SyncKeeper.open(sys.argv[1])\n"
+        "gc.collect()\n"
+        "SyncKeeper.open(sys.argv[1]).characters.add(name='Mira')\n"
+    )
+    db = str(tmp_path / "tale.db")
+    done = subprocess.run(
+        [sys.executable, "-c", program, db], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [path.name for path in tmp_path.iterdir()] == ["tale.db"]
+
+
+def test_opening_is_documented_as_what_it_is() -> None:
+    assert inspect.signature(SyncKeeper.open).return_annotation == "SyncKeeper"
+    assert "is open when it comes back" in (SyncKeeper.open.__doc__ or "")

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +13,7 @@ from rich.console import Console
 from talekeeper import __version__
 from talekeeper.cli import chatting, doctoring, importing, imports, listing, previewing, settings
 from talekeeper.cli.exporting import export_to
-from talekeeper.cli.gathering import gather, piped, spooled
+from talekeeper.cli.gathering import gather, pipes
 from talekeeper.cli.opening import Group, with_keeper
 from talekeeper.cli.options import (
     AsJson,
@@ -99,8 +99,8 @@ def import_(
         ),
     ],
     name: Annotated[
-        str, typer.Option(metavar="NAME", help="What standard input is called.")
-    ] = "stdin",
+        str | None, typer.Option(metavar="NAME", help="What standard input or a pipe is called.")
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Tell what would come in; write nothing.")
     ] = False,
@@ -109,17 +109,12 @@ def import_(
     """Import character cards and SillyTavern chats."""
     console = Output(quiet=as_json)
     gathered = gather(files)
-    one = len(gathered.files) == 1 and not gathered.passed_over
-    with ExitStack() as stack:
-        streams = {
-            path: stack.enter_context(spooled(path)) for path in gathered.files if piped(path)
-        }
+    with pipes(gathered.files, name) as streams:
         run = importing.Run(
             gathered,
             streams=streams,
-            name=name,
             dry_run=dry_run,
-            tell=lambda outcome: imports.show(console, outcome, dry_run=dry_run, details=one),
+            tell=partial(imports.show, console, dry_run=dry_run, details=gathered.one),
         )
         # One console for both on a terminal, so that the bar and the lines do not mix.
         bar = console if console.is_terminal and not as_json else Console(stderr=True)
@@ -127,14 +122,20 @@ def import_(
             with_keeper(context, lambda keeper: run.go(keeper, bar), makes_account=not dry_run)
         except KeyboardInterrupt:
             run.stopped = True
-    if as_json:
-        _print_json([outcome.as_json() for outcome in run.outcomes])
+    try:
+        if as_json:
+            _print_json([outcome.as_json() for outcome in run.outcomes])
+        elif not run.stopped and not run.unheard:
+            imports.show_end(console, run.outcomes, dry_run=dry_run)
+    except OSError as error:
+        run.unheard = error
     if run.stopped:
         raise run.stopped_at()
-    imports.show_end(console, run.outcomes, dry_run=dry_run)
+    sys.stderr.write("".join(f"Error: {failure.error}\n" for failure in run.failures))
     if run.failures:
-        sys.stderr.write("".join(f"Error: {failure.error}\n" for failure in run.failures))
         raise typer.Exit(1)
+    if run.unheard:
+        raise run.unheard
 
 
 @app.command()

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 
-from talekeeper.cli.gathering import PassedOver
-from talekeeper.cli.importing import Failure, Outcome
+from talekeeper.cli.gathering import Failure, PassedOver
+from talekeeper.cli.importing import Outcome
 from talekeeper.cli.plain import counted, safe
 from talekeeper.formats.imported import Notice
 from talekeeper.record.report import ImportReport
@@ -31,6 +31,12 @@ _DRY = {
     "filled": "would fill the character that a chat had named",
     "updated": "a newer file of what is there: its changes would be taken over",
 }
+_SUMMED = (
+    (("new", "branch", "filled"), "came in", "would come in"),
+    (("longer",), "grew", "would grow"),
+    (("updated",), "changed", "would change"),
+)
+"""The outcomes that a file can have, and what the summary says of their chats and characters."""
 
 
 def show(console: Console, outcome: Outcome, *, dry_run: bool, details: bool) -> None:
@@ -66,21 +72,29 @@ def show_end(console: Console, outcomes: Sequence[Outcome], *, dry_run: bool) ->
     if len(outcomes) > 1:
         console.print(_summary(outcomes, dry_run), highlight=False, soft_wrap=True)
     elif len(found) == len(outcomes):
-        console.print("No cards and no chats there.")
+        console.print("No cards and no chats there.", highlight=False)
 
 
 def _summary(outcomes: Sequence[Outcome], dry_run: bool) -> str:
     reports = [outcome for outcome in outcomes if isinstance(outcome, ImportReport)]
-    came = Counter(report.kind for report in reports if report.outcome != "present")
-    kinds = [counted(came[kind], kind) for kind in ("chat", "character") if came[kind]]
-    said = [f"{' and '.join(kinds) or 'nothing'} {'would come in' if dry_run else 'came in'}"]
-    present = len(reports) - came.total()
+    said = [
+        f"{_kinds(reports, which)} {would if dry_run else done}"
+        for which, done, would in _SUMMED
+        if any(report.outcome in which for report in reports)
+    ] or [f"nothing {'would come in' if dry_run else 'came in'}"]
+    present = sum(report.outcome == "present" for report in reports)
     failed = sum(isinstance(outcome, Failure) for outcome in outcomes)
     passed = len(outcomes) - len(reports) - failed
     said += [f"{present} there already"] * bool(present)
     said += [f"{failed} refused"] * bool(failed)
     said += [f"{passed} passed over"] * bool(passed)
     return f"{counted(len(outcomes), 'file')}: {', '.join(said)}"
+
+
+def _kinds(reports: Sequence[ImportReport], outcomes: Sequence[str]) -> str:
+    """How many chats and characters had one of these outcomes."""
+    kinds = Counter(report.kind for report in reports if report.outcome in outcomes)
+    return " and ".join(counted(kinds[kind], kind) for kind in ("chat", "character") if kinds[kind])
 
 
 def _counts(report: ImportReport) -> str:

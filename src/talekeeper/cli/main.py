@@ -3,9 +3,10 @@
 import signal
 import sys
 
-__all__ = ["main"]
+__all__ = ["INTERRUPTED", "main"]
 
-_INTERRUPTED = 130
+INTERRUPTED = 130
+"""The exit status of a command that the user stopped."""
 
 
 def main() -> None:
@@ -17,7 +18,7 @@ def main() -> None:
         status = run(sys.argv[1:])
     except KeyboardInterrupt:
         sys.stderr.write("Error: Stopped.\n")
-        status = _INTERRUPTED
+        status = INTERRUPTED
     # What is left to do takes no time, and needs no traceback either.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.exit(status)

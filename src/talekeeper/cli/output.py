@@ -14,7 +14,8 @@ class Output(Console):
     """Standard output. A reader that goes away (as in ``| head``) is a BrokenPipeError."""
 
     def __init__(self, *, quiet: bool = False) -> None:
-        wrapped = sys.stdout.isatty() or bool(os.environ.get("COLUMNS"))
+        seen = sys.stdout is not None and sys.stdout.isatty()
+        wrapped = seen or bool(os.environ.get("COLUMNS"))
         super().__init__(quiet=quiet, width=None if wrapped else _UNBOUNDED)
 
     @property

@@ -12,35 +12,47 @@ import typer
 
 from talekeeper.cli.app import app
 from talekeeper.cli.importing import Stopped
+from talekeeper.cli.main import INTERRUPTED
 from talekeeper.cli.plain import plain
 from talekeeper.domain.errors import TalekeeperError
 
 __all__ = ["run"]
-
-_INTERRUPTED = 130
 
 logger = logging.getLogger("talekeeper")
 
 
 def run(arguments: list[str]) -> int:
     """Run one command; answers the exit status."""
+    if sys.stdout is None:  # it was closed before the program began: what is said goes nowhere
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - for as long as the process
+    status = _run(arguments)
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        # Python would try to write the rest once more, and complain, at its very end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        if not isinstance(error, BrokenPipeError):
+            return status or _fail(f"{error.strerror}.", 1)
+    return status
+
+
+def _run(arguments: list[str]) -> int:
     try:
         status = app(args=arguments or ["--help"], prog_name="talekeeper", standalone_mode=False)
-        sys.stdout.flush()
     except TalekeeperError as error:
         return _fail(str(error), 1)
     except typer.TyperException as error:
         return _fail(error.format_message(), 2)
     except Stopped as stopped:
-        return _fail(str(stopped), _INTERRUPTED)
+        return _fail(str(stopped), INTERRUPTED)
     except (typer.Abort, KeyboardInterrupt):
-        return _fail("Stopped.", _INTERRUPTED)
+        return _fail("Stopped.", INTERRUPTED)
     except BrokenPipeError:
-        return _nobody_reads()
+        return 0  # as in ``| head``; there is nobody left to tell
     except SystemExit as ended:
         # What typer makes of a broken pipe.
         if isinstance(ended.__context__, BrokenPipeError):
-            return _nobody_reads()
+            return 0
         raise
     except OSError as error:
         named = f"{error.filename}: " if error.filename else ""
@@ -54,15 +66,9 @@ def run(arguments: list[str]) -> int:
             "Set TALEKEEPER_DEBUG=1 to see where, and please report it.",
             1,
         )
-    if status == _INTERRUPTED:
-        return _fail("Stopped.", _INTERRUPTED)
+    if status == INTERRUPTED:
+        return _fail("Stopped.", INTERRUPTED)
     return status if isinstance(status, int) else 0
-
-
-def _nobody_reads() -> int:
-    """The reader of our output is gone (as in ``| head``); there is nobody left to tell."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    return 0
 
 
 def _fail(sentence: str, status: int) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 from talekeeper.domain.errors import UnreadableFile
 from talekeeper.domain.limits import LIMITS
 from talekeeper.formats.card_fields import V1_FIELDS, Reading, card_of, unknown_in
-from talekeeper.formats.detect import HEAD_BYTES, sniff
+from talekeeper.formats.detect import HEAD_BYTES, OtherFile, sniff
 from talekeeper.formats.imported import CardFormat, ImportedCard
 from talekeeper.formats.json_text import load_object
 from talekeeper.formats.png_card import card_chunks, card_json
@@ -27,8 +27,8 @@ def read_card(data: bytes) -> ImportedCard:
     """The character card in a file's bytes.
 
     What is missing, null or of another type is read as well as it can be, with a notice that
-    names the field. UnreadableFile: no card, a card without a name, an encrypted or damaged
-    one, or one over a limit.
+    names the field. UnreadableFile: a card without a name, an encrypted or damaged one, or one
+    over a limit; OtherFile: no card.
     """
     if len(data) > LIMITS.card_bytes:
         raise UnreadableFile(
@@ -77,7 +77,7 @@ def _document(data: bytes, reading: Reading) -> dict[str, Any]:
 
 
 def _format_of(document: Mapping[str, Any], reading: Reading) -> CardFormat:
-    """The version, by ``spec``, then by shape. UnreadableFile says why it is none."""
+    """The version, by ``spec``, then by shape. OtherFile says why it is none."""
     has_data = isinstance(document.get("data"), Mapping)
     spec = document.get("spec")
     if isinstance(spec, str) and spec.startswith("chara_card"):
@@ -86,13 +86,13 @@ def _format_of(document: Mapping[str, Any], reading: Reading) -> CardFormat:
         reading.note("The specification's name is missing; read as a V2 card.", "spec")
         return "v2"
     if has_data:
-        raise UnreadableFile(
+        raise OtherFile(
             "This card does not name its specification: "
             "add the field 'spec' with the value 'chara_card_v2'."
         )
     if _has_v1_shape(document):
         return "v1"
-    raise UnreadableFile(
+    raise OtherFile(
         "This file is JSON, but no character card: a card has a name and "
         "a personality, a scenario, a first message or examples."
     )

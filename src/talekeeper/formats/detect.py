@@ -13,6 +13,7 @@ __all__ = [
     "HEAD_BYTES",
     "PNG_SIGNATURE",
     "FileKind",
+    "OtherFile",
     "sniff",
 ]
 
@@ -23,6 +24,11 @@ HEAD_BYTES = 262_144
 """How much of a file ``sniff`` wants to see at most; more does not help it."""
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+
+
+class OtherFile(UnreadableFile):
+    """A file that is neither a card nor a chat, and as far as it was read not a damaged one."""
+
 
 _CONTAINERS = (
     (b"PK\x03\x04", "a ZIP archive (CHARX, BYAF or other)"),
@@ -46,7 +52,7 @@ _LINES = 50  # a chat whose first lines are broken is still a chat
 def sniff(head: bytes) -> FileKind:
     """The kind of the file that begins with ``head``: its first ``HEAD_BYTES``, or all of it.
 
-    UnreadableFile says what the file is where it is none of the three kinds.
+    OtherFile says what the file is where it is none of the three kinds.
     """
     if head.startswith(PNG_SIGNATURE):
         return "card_png"
@@ -56,18 +62,18 @@ def sniff(head: bytes) -> FileKind:
         return _kind_of_json(text, whole=len(head) < HEAD_BYTES)
     if any(_is_chat_line(line) for line in _objects(text)):
         return "chat_jsonl"
-    raise UnreadableFile(f"This file is {_kind_of_text(text)}: {_CHOOSE}")
+    raise OtherFile(f"This file is {_kind_of_text(text)}: {_CHOOSE}")
 
 
 def _refuse_container(head: bytes) -> None:
-    """UnreadableFile where a file begins like an archive, a picture or no UTF-8 text at all."""
+    """OtherFile where a file begins like an archive, a picture or no UTF-8 text at all."""
     if not head.removeprefix(BOM).strip():
-        raise UnreadableFile("The file is empty: choose another one.")
+        raise OtherFile("The file is empty: choose another one.")
     for signature, name in _CONTAINERS:
         if head.startswith(signature):
-            raise UnreadableFile(f"This file is {name}, {_ADVICE}")
+            raise OtherFile(f"This file is {name}, {_ADVICE}")
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\x00" in head[:4]:
-        raise UnreadableFile(
+        raise OtherFile(
             "This file is UTF-16 or UTF-32 text, or no text at all: save it as UTF-8."
         )
 
@@ -135,12 +141,12 @@ def _kind_of_json(text: str, *, whole: bool) -> FileKind:
         return "card_json"
     name = _foreign_kind(document)
     if name is not None:
-        raise UnreadableFile(f"This file is {name}, {_ADVICE}")
+        raise OtherFile(f"This file is {name}, {_ADVICE}")
     if _is_chat_line(document) or any(_is_chat_line(line) for line in _objects(text)):
         return "chat_jsonl"
     if document.keys() & {"spec", "data", "name", "char_name"} or (document and not whole):
         return "card_json"
-    raise UnreadableFile(f"This file is {_kind_of_text(text)}: {_CHOOSE}")
+    raise OtherFile(f"This file is {_kind_of_text(text)}: {_CHOOSE}")
 
 
 def _kind_of_text(text: str) -> str:

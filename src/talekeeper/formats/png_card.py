@@ -15,7 +15,7 @@ import png
 
 from talekeeper.domain.errors import UnreadableFile
 from talekeeper.domain.limits import LIMITS
-from talekeeper.formats.detect import PNG_SIGNATURE
+from talekeeper.formats.detect import PNG_SIGNATURE, OtherFile
 from talekeeper.formats.json_text import dump, encode
 
 __all__ = ["card_chunks", "card_json", "replace_png_card"]
@@ -41,7 +41,7 @@ def card_chunks(data: bytes) -> list[tuple[str, bytes]]:
     """(keyword, value) of each card in a PNG file, the one that counts first.
 
     All chunks are walked, those after the picture too; keywords are compared without case;
-    tEXt, iTXt and zTXt are understood. UnreadableFile: not a sound PNG, or no card in it.
+    tEXt, iTXt and zTXt are understood. UnreadableFile: not a sound PNG; OtherFile: no card in it.
     """
     found = [
         card
@@ -50,7 +50,7 @@ def card_chunks(data: bytes) -> list[tuple[str, bytes]]:
         and (card := (keyword, _text_of(kind, body)))
     ]
     if not found:
-        raise UnreadableFile(
+        raise OtherFile(
             "This PNG picture holds no character card: export the card again, "
             "and send the file itself, since many services strip it from pictures."
         )

@@ -1,6 +1,7 @@
 """``keeper.files``: foreign files in, and out again."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
@@ -41,10 +42,8 @@ class Files:
 
         All of it comes in, or nothing. Raises UnreadableFile, Conflict, StoreError.
         """
-        try:
+        with _reading(str(path)):
             stream = await anyio.to_thread.run_sync(Path(path).open, "rb")
-        except OSError as error:
-            raise UnreadableFile(f"{path}: {error.strerror or error}.") from error
         with stream:
             return await self.import_stream(
                 stream, Path(path).name, dry_run=dry_run, progress=progress
@@ -59,8 +58,10 @@ class Files:
         progress: Progress | None = None,
     ) -> ImportReport:
         """The same for an open file; it must be seekable. ``name`` is the file's name."""
-        kind = sniff(stream.read(HEAD_BYTES))
-        stream.seek(0)
+        with _reading(name):
+            head = await anyio.to_thread.run_sync(stream.read, HEAD_BYTES)
+            stream.seek(0)
+        kind = sniff(head)
         if kind == "chat_jsonl":
             return await self._import_chat(stream, name, dry_run, progress or _nobody)
         return await self._import_card(stream, name, dry_run)
@@ -80,7 +81,8 @@ class Files:
         return await self._desk.read(cards.export_card, self._desk.account.id, character, kind=kind)
 
     async def _import_card(self, stream: BinaryIO, name: str, dry_run: bool) -> ImportReport:
-        data = await anyio.to_thread.run_sync(stream.read, LIMITS.card_bytes + 1)
+        with _reading(name):
+            data = await anyio.to_thread.run_sync(stream.read, LIMITS.card_bytes + 1)
         if len(data) > LIMITS.card_bytes:
             raise UnreadableFile(f"{name}: a card holds at most {LIMITS.card_bytes} bytes.")
         imported = await anyio.to_thread.run_sync(read_card, data)
@@ -101,19 +103,19 @@ class Files:
         self, stream: BinaryIO, name: str, dry_run: bool, progress: Progress
     ) -> ImportReport:
         desk = self._desk
-        relation = await self._relation(stream)
+        relation = await self._relation(stream, name)
         job = ChatImport(
             key=desk.key(desk.new_id()), file_name=name, relation=relation, new_id=desk.new_id
         )
         if dry_run or relation.kind == "present":
             await desk.read(job.look)
-            async for batch in _batches(stream, job.digest):
+            async for batch in _batches(stream, name, job.digest):
                 job.count(batch)
                 progress(stream.tell())
             return job.report(relation.chat)
         await desk.write(job.begin, now=desk.clock())
         try:
-            async for batch in _batches(stream, job.digest):
+            async for batch in _batches(stream, name, job.digest):
                 await desk.write(job.write, batch, now=desk.clock())
                 progress(stream.tell())
             return await desk.write(job.finish, now=desk.clock())
@@ -122,11 +124,11 @@ class Files:
                 await desk.write(job.abandon)
             raise
 
-    async def _relation(self, stream: BinaryIO) -> Relation:
+    async def _relation(self, stream: BinaryIO, name: str) -> Relation:
         """Follow the file as long as some chat agrees with it."""
         desk = self._desk
         follower, digest = Follower(desk.account.id), Digest()
-        async for batch in _batches(stream, digest):
+        async for batch in _batches(stream, name, digest):
             for item, _ in batch:
                 if isinstance(item, ImportedHeader):
                     follower.header = item
@@ -137,24 +139,34 @@ class Files:
         return await desk.read(follower.ended, digest.value)
 
 
-async def _batches(stream: BinaryIO, digest: Digest) -> AsyncIterator[list[Chained]]:
+async def _batches(stream: BinaryIO, name: str, digest: Digest) -> AsyncIterator[list[Chained]]:
     """The file from its beginning, in batches; parsing happens in a thread."""
     stream.seek(0)
     items = chained(read_st_chat(stream), digest)
-    while batch := await anyio.to_thread.run_sync(_next, items):
+    while batch := await anyio.to_thread.run_sync(_next, items, name):
         yield batch
 
 
-def _next(items: Iterator[Chained]) -> list[Chained]:
+def _next(items: Iterator[Chained], name: str) -> list[Chained]:
     """As much as one transaction writes, bounded in items and in bytes."""
     batch: list[Chained] = []
     size = 0
-    for item, chain in islice(items, LIMITS.import_batch):
-        batch.append((item, chain))
-        size += len(item.raw)
-        if size >= LIMITS.import_batch_bytes:
-            break
+    with _reading(name):
+        for item, chain in islice(items, LIMITS.import_batch):
+            batch.append((item, chain))
+            size += len(item.raw)
+            if size >= LIMITS.import_batch_bytes:
+                break
     return batch
+
+
+@contextmanager
+def _reading(name: str) -> Iterator[None]:
+    """What the system says of a file that cannot be read is an UnreadableFile."""
+    try:
+        yield
+    except OSError as error:
+        raise UnreadableFile(f"{name}: {error.strerror or error}.") from error
 
 
 def _nobody(_read: int) -> None:

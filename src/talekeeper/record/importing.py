@@ -65,7 +65,7 @@ class ChatImport:
     _number: int = 1
     _last_line: int = 0
     _old_note: AuthorsNote | None = None
-    _unlined: Iterator[Sequence[int]] | None = None
+    _unlined: Iterator[Sequence[tuple[int, bool]]] | None = None
     _walk: Walk | None = None
     _heard: int = 0
     _user: str | None = None
@@ -141,10 +141,9 @@ class ChatImport:
 
     def _walked_from(self, connection: Connection, base: ChatKey) -> int:
         """The last message of the lines that agree: from there on messages themselves do."""
-        last = None
-        if self.relation.lined and self.target:
-            last = lined_rows.last_of_line(connection, self.target, self.relation.line)
-        return last.number if last else 0
+        if self.target is None:
+            return 0
+        return lined_rows.last_until(connection, self.target, self.relation.line).number
 
     def write(self, connection: Connection, batch: Sequence[Chained], *, now: datetime) -> None:
         """Write the next items of the file in one transaction."""
@@ -267,12 +266,12 @@ class ChatImport:
         assert self._casting is not None
         account_rows.get(connection, self.key.account, lock=True)
         self._still_there(connection)
-        twin = line_rows.with_digest(connection, self.key.account, self.digest.value)
-        if twin is not None:
+        same_bytes = line_rows.with_digest(connection, self.key.account, self.digest.value)
+        if same_bytes is not None:  # another import was faster
             self.abandon(connection)
-            self.relation, self.added = replace(self.relation, kind="present", chat=twin), 0
-            self.title = chat_rows.state(connection, ChatKey(self.key.account, twin)).title
-            return self.report(twin)
+            self.relation, self.added = replace(self.relation, kind="present", chat=same_bytes), 0
+            self.title = chat_rows.state(connection, ChatKey(self.key.account, same_bytes)).title
+            return self.report(same_bytes)
         key = self.key
         if self.target and self.relation.kind == "longer":
             key = self.target

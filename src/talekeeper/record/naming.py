@@ -39,12 +39,12 @@ def naming(connection: Connection, account: str, file_name: str, relation: Relat
         return Naming(title)
     title = storable_name(PurePath(file_name).stem)
     title = title if title.strip() else "Imported chat"
-    if relation.kind == "new" and relation.twin is None:
+    if relation.kind == "new" and relation.claimed is None:
         return Naming(title)
     title = _free(connection, account, title)
-    if relation.twin is None:
+    if relation.claimed is None:
         return Naming(title)
-    other = chat_rows.state(connection, ChatKey(account, relation.twin)).title
+    other = chat_rows.state(connection, ChatKey(account, relation.claimed)).title
     what = "a fork of it" if relation.kind == "branch" else "a chat of its own"
     text = (
         f"Line {relation.parted} is the first that differs from {other!r}, of which this file is "

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
 
-from talekeeper.domain.chat import Message
 from talekeeper.formats.imported import ImportedLine, ImportedMessage
 from talekeeper.record.texts import storable
-from talekeeper.store import messages as rows
+from talekeeper.store import lined_messages as rows
 from talekeeper.store.keys import ChatKey
+from talekeeper.store.lined_messages import LinedMessage
 
 __all__ = ["Walk"]
 
@@ -24,56 +24,69 @@ _PAGE = 200
 class Walk:
     """A walk along a chat. ``number`` is the last message up to which all agreed.
 
-    ``half`` tells that the words of a message with tool calls were told, and its calls not yet:
-    SillyTavern keeps the two in two lines.
+    It began behind ``lined`` lines that the file and the chat's own file share, the last of which
+    is the chat's ``line``. ``half`` tells that the walk stands within a message: the words of one
+    with tool calls were told, and its calls not yet, since SillyTavern keeps the two in two lines;
+    or the file tells another swipe of the chat's last message, and the person chose one here.
     """
 
     key: ChatKey
     number: int = 0
+    line: int = 0
+    lined: int = 0
     half: bool = False
-    _ahead: list[Message] = field(default_factory=list)
+    _ahead: list[LinedMessage] = field(default_factory=list)
     _read: int | None = None
 
-    def take(self, connection: Connection, line: ImportedLine) -> list[Message] | None:
+    def take(self, connection: Connection, line: ImportedLine) -> list[LinedMessage] | None:
         """The next messages, if they say what the line says; None where they do not.
 
         A message whose words and calls stand in two lines is answered for the first of them.
         """
-        if line.messages[0].tool_calls:
+        said = line.messages[0]
+        if said.tool_calls:
             return self._take_calls(connection, line)
-        message, said = self._next(connection), line.messages[0]
-        if message is None or self.half or message.role != said.role:
+        lined = self._next(connection)
+        if lined is None or self.half:
             return None
-        if message.role == "tool" or message.speaker != storable(said.speaker):
+        message = lined.message
+        if message.role == "tool" or message.role != said.role:
             return None
-        if message.text != storable(said.text) and not self._swiped_on(connection, message, said):
+        if message.speaker != storable(said.speaker):
             return None
-        if message.swipe.tool_calls:
+        if message.text != storable(said.text):
+            if not self._swiped_on(connection, lined, said):
+                return None
+            self.half = not lined.untouched and len(said.swipes) <= len(message.swipes)
+        elif message.swipe.tool_calls:
             self.half = bool(message.text)
-            return [message] if self.half else None
-        self._pass([message])
-        return [message]
+            if not self.half:
+                return None
+        if not self.half:
+            self._pass([lined])
+        return [lined]
 
     def at_end(self, connection: Connection) -> bool:
         """Whether the chat has no more messages."""
         return self._next(connection) is None
 
-    def _take_calls(self, connection: Connection, line: ImportedLine) -> list[Message] | None:
+    def _take_calls(self, connection: Connection, line: ImportedLine) -> list[LinedMessage] | None:
         """A call and its results; a result that nobody gave is written as an empty one."""
-        caller, passed = self._next(connection), list[Message]()
-        if caller is None:
+        lined, passed = self._next(connection), list[LinedMessage]()
+        if lined is None:
             return None
+        caller = lined.message
         if caller.role != "tool":  # the call of a result may be gone
             if not caller.swipe.tool_calls:
                 return None
             if not self.half and caller.text != storable(line.messages[0].text):
                 return None
-            passed.append(caller)
+            passed.append(lined)
         told = {one.tool_call_id: storable(one.text) for one in line.messages[1:]}
         while result := self._next(connection, len(passed)):
-            if result.role != "tool" or result.tool_call_id not in told:
+            if result.message.role != "tool" or result.message.tool_call_id not in told:
                 break
-            if told.pop(result.tool_call_id) != result.text:
+            if told.pop(result.message.tool_call_id) != result.message.text:
                 return None
             passed.append(result)
         taken = passed[1:] if self.half else passed
@@ -83,18 +96,21 @@ class Walk:
         self._pass(passed)
         return taken
 
-    def _swiped_on(self, connection: Connection, message: Message, said: ImportedMessage) -> bool:
+    def _swiped_on(
+        self, connection: Connection, lined: LinedMessage, said: ImportedMessage
+    ) -> bool:
         """Whether the chat's last message only got another active swipe, and lost none."""
+        message = lined.message
         if message.swipe.tool_calls or self._next(connection, 1) is not None:
             return False
         texts = {storable(swipe.text) for swipe in said.swipes}
         return {swipe.text for swipe in message.swipes} <= texts
 
-    def _pass(self, messages: list[Message]) -> None:
-        self.number = messages[-1].number
-        del self._ahead[: len(messages)]
+    def _pass(self, passed: list[LinedMessage]) -> None:
+        self.number = passed[-1].message.number
+        del self._ahead[: len(passed)]
 
-    def _next(self, connection: Connection, at: int = 0) -> Message | None:
+    def _next(self, connection: Connection, at: int = 0) -> LinedMessage | None:
         """The message ``at`` places ahead, None behind the last one."""
         while at >= len(self._ahead):
             after = self.number if self._read is None else self._read
@@ -102,5 +118,5 @@ class Walk:
             if not page:
                 return None
             self._ahead += page
-            self._read = page[-1].number
+            self._read = page[-1].message.number
         return self._ahead[at]

@@ -149,14 +149,13 @@ def positions(
 
 def raw_of(connection: Connection, key: ChatKey, numbers: Sequence[int]) -> dict[int, bytes]:
     """The raw bytes of lines by line number."""
-    rows = connection.execute(
-        select(lines.c.line, lines.c.raw).where(
-            lines.c.account_id == key.account,
-            lines.c.chat_id == key.chat,
-            lines.c.line.in_(numbers),
+    wanted, found = iter(numbers), dict[int, bytes]()
+    while batch := list(islice(wanted, 500)):
+        rows = connection.execute(
+            select(lines.c.line, lines.c.raw).where(_in(key), lines.c.line.in_(batch))
         )
-    )
-    return {row.line: bytes(row.raw) for row in rows}
+        found.update((row.line, bytes(row.raw)) for row in rows)
+    return found
 
 
 def page(connection: Connection, key: ChatKey, *, after: int, limit: int) -> list[LineRow]:
@@ -272,9 +271,11 @@ def marked(connection: Connection, account: str, mark: str) -> list[str]:
     )
 
 
-def remove(connection: Connection, key: ChatKey, line: int) -> None:
-    """Let go of one line."""
-    connection.execute(delete(lines).where(_in(key), lines.c.line == line))
+def remove(connection: Connection, key: ChatKey, numbers: Sequence[int]) -> None:
+    """Let go of lines."""
+    wanted = iter(numbers)
+    while batch := list(islice(wanted, 500)):
+        connection.execute(delete(lines).where(_in(key), lines.c.line.in_(batch)))
 
 
 def remove_after(connection: Connection, key: ChatKey, line: int) -> None:

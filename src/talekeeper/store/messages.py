@@ -30,7 +30,6 @@ from talekeeper.store.message_rows import (
 from talekeeper.store.tables import messages, swipes
 
 __all__ = [
-    "after",
     "change",
     "copy_until",
     "counts",
@@ -173,16 +172,6 @@ def listed(
         chat_rows.state(connection, key)  # an empty chat is one, a foreign one is not
         return []
     return select_messages(connection, key, messages.c.number.between(first, last))
-
-
-def after(connection: Connection, key: ChatKey, number: int, *, limit: int) -> list[Message]:
-    """Up to ``limit`` messages above ``number``, in order; of a chat that is not whole yet too."""
-    mine = and_(in_chat(messages, key), messages.c.number > number)
-    chosen = select(messages.c.number).where(mine).order_by(messages.c.number).limit(limit)
-    numbers = list(connection.execute(chosen).scalars())
-    if not numbers:
-        return []
-    return select_messages(connection, key, messages.c.number.between(numbers[0], numbers[-1]))
 
 
 def select_messages(

@@ -1,5 +1,6 @@
 """From a path or URL to a database that has the schema this version needs."""
 
+from importlib.util import find_spec
 from pathlib import Path
 
 from sqlalchemy.engine import make_url
@@ -38,7 +39,9 @@ def connect(where: str | Path) -> Database:
     except ArgumentError as error:
         raise InvalidInput(f"{where!r} is not a database URL.") from error
     if url.drivername.startswith("postgres"):
-        # Imported here: asyncio support of the SQL toolkit takes a tenth of a second to load.
+        if not all(find_spec(name) for name in ("asyncpg", "greenlet")):
+            raise StoreError("PostgreSQL needs the extra: pip install 'talekeeper[postgres]'.")
+        # Imported here: it needs the extra, and takes a tenth of a second to load.
         from talekeeper.store.postgres import PostgresDatabase
 
         return PostgresDatabase(url.set(drivername="postgresql"))

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from importlib.util import find_spec
 from typing import TypeVar
 
 from sqlalchemy import Connection
@@ -17,26 +16,19 @@ __all__ = ["PostgresDatabase"]
 
 T = TypeVar("T")
 
-_NEEDS_EXTRA = "PostgreSQL needs the extra: pip install 'talekeeper[postgres]'."
-
 
 class PostgresDatabase:
     """Units run on an asyncpg connection. Reads see one snapshot; writes lock what they change."""
 
     def __init__(self, url: URL) -> None:
-        if not all(find_spec(name) for name in ("asyncpg", "greenlet")):
-            raise StoreError(_NEEDS_EXTRA)
         if "sslmode" in url.query:
             # The name that other drivers use for what asyncpg calls ssl.
             mode = url.query["sslmode"]
             url = url.difference_update_query(["sslmode"]).update_query_dict({"ssl": mode})
         self.location = url.render_as_string(hide_password=True)
-        try:
-            self._engine: AsyncEngine = create_async_engine(
-                url.set(drivername="postgresql+asyncpg"), pool_pre_ping=True
-            )
-        except ImportError as error:
-            raise StoreError(_NEEDS_EXTRA) from error
+        self._engine: AsyncEngine = create_async_engine(
+            url.set(drivername="postgresql+asyncpg"), pool_pre_ping=True
+        )
         self._readers = self._engine.execution_options(
             isolation_level="REPEATABLE READ", postgresql_readonly=True
         )
