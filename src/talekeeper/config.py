@@ -5,7 +5,7 @@ from typing import Any
 
 import platformdirs
 from pydantic import Field, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from talekeeper.domain.errors import InvalidInput
 from talekeeper.models.chat_model import Endpoint
@@ -42,10 +42,16 @@ def configured(**given: Any) -> Config:
     """The configuration with what was given as flags. InvalidInput names the variable at fault."""
     try:
         return Config(**given)
+    except SettingsError as error:
+        raise InvalidInput(
+            "One of the variables TALEKEEPER_SUMMARY_… is no JSON where it should be: the headers "
+            'are written as {"Name": "value"}.'
+        ) from error
     except ValidationError as error:
         first = error.errors()[0]
         name = "_".join(str(part).upper() for part in ("talekeeper", *first["loc"]))
-        wanted = "is missing" if first["type"] == "missing" else f"is wrong: {first['msg']}"
+        said = first["msg"].removeprefix("Value error, ").rstrip(".")
+        wanted = "is missing" if first["type"] == "missing" else f"is wrong: {said}"
         raise InvalidInput(
             f"The variable {name} {wanted}. Set it, or unset those beside it."
         ) from (error)

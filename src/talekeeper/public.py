@@ -10,6 +10,7 @@ from talekeeper.domain.errors import (
     BudgetExceeded,
     Conflict,
     InvalidInput,
+    ModelError,
     NotFound,
     StoreBusy,
     StoreClosed,
@@ -20,7 +21,11 @@ from talekeeper.domain.errors import (
 )
 from talekeeper.domain.limits import LIMITS, PLANS, Limits, Plan
 from talekeeper.domain.settings import AuthorsNote, GenerationSettings, Shares
+from talekeeper.domain.summary import Summary
 from talekeeper.keeper import Keeper
+from talekeeper.models.chat_model import ChatModel, Endpoint
+from talekeeper.models.openai_compatible import OpenAICompatible
+from talekeeper.parts.summaries import SummaryView
 from talekeeper.record.messages import NewMessage, NewSwipe
 from talekeeper.record.report import ImportReport
 from talekeeper.sync import SyncKeeper
@@ -34,18 +39,22 @@ __all__ = [
     "Card",
     "Character",
     "Chat",
+    "ChatModel",
     "Conflict",
     "Context",
     "DepthPrompt",
+    "Endpoint",
     "GenerationSettings",
     "ImportReport",
     "InvalidInput",
     "Keeper",
     "Limits",
     "Message",
+    "ModelError",
     "NewMessage",
     "NewSwipe",
     "NotFound",
+    "OpenAICompatible",
     "Part",
     "Persona",
     "Plan",
@@ -57,6 +66,8 @@ __all__ = [
     "StoreClosed",
     "StoreError",
     "StoreTooNew",
+    "Summary",
+    "SummaryView",
     "Swipe",
     "SyncKeeper",
     "TalekeeperError",

@@ -167,7 +167,7 @@ def test_a_budget_that_is_too_small_names_the_blocks(cli: Cli, mira: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "phrase"),
     [
-        (("--strategy", "magic"), "there are truncate, manual"),
+        (("--strategy", "magic"), "there are summarize, truncate, manual"),
         (("--tokenizer", "magic"), "o200k_base"),
         (("--mode", "magic"), "reply, continue, impersonate"),
         (("--speaker", "Lena"), "is not in this chat"),
@@ -231,11 +231,14 @@ def test_doctor_tells_unfinished_imports_from_chats(cli: Cli, mira: Path) -> Non
 
 def test_demo_shows_what_fell_out(cli: Cli) -> None:
     out = cli("demo")
-    assert "out of the live window" in out
+    assert "told by the summary" in out
+    assert "in the chat alone" in out
     found = cli.json("demo")
     assert found["context"]["prompt_tokens"] > 1000
     assert len(found["early"]) >= 5
-    assert all(not fact["in_context"] for fact in found["early"].values())
+    told = {what: fact["source"] for what, fact in found["early"].items()}
+    assert {told["the allergy"], told["the promise"]} == {"summary:merged-0"}
+    assert found["summary"]["levels"]["merged"]
     assert not Path(cli.db).exists()
 
 

@@ -59,7 +59,7 @@ def test_unset_goes_back_to_where_it_was_before(cli: Cli, mira: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "phrase"),
     [
-        (("--strategy", "magic"), "there are truncate, manual"),
+        (("--strategy", "magic"), "there are summarize, truncate, manual"),
         (("--tokenizer", "magic"), "o200k_base"),
         (("--names", "sometimes"), "'names'"),
         (("--share", "lore"), "LAYER=PART"),

@@ -127,7 +127,7 @@ def _summaries(config: Config) -> Check:
     if config.summary is None:
         found = "the most telling sentences are chosen; no language model is configured"
         return Check(name="summaries", ok=True, found=found)
-    found = f"written by {config.summary.model} at {config.summary.base_url}"
+    found = f"written by {config.summary.model} at {config.summary.where}"
     return Check(name="summaries", ok=True, found=found)
 
 

@@ -27,8 +27,15 @@ class Group(TyperGroup):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         general = [_after(item) for item in self.params if item.name in Config.model_fields]
+        self.take(general)
+
+    def take(self, general: list[TyperOption]) -> None:
+        """Let all commands, those of groups too, take these options."""
         for command in self.commands.values():
-            command.params += general
+            if isinstance(command, Group):
+                command.take(general)
+            else:
+                command.params += general
 
 
 def _after(option: Any) -> TyperOption:
@@ -73,7 +80,11 @@ def with_keeper(
                     "An import makes a new one."
                 )
             model = summary_model(config)
-            return await work(await Keeper.of(database, config.account, summary_model=model))
+            try:
+                return await work(await Keeper.of(database, config.account, summary_model=model))
+            finally:
+                if model is not None:
+                    await model.close()
         finally:
             await database.close()
 

@@ -126,10 +126,11 @@ def worker(
 
     async def run() -> None:
         database = await open_database(config.db)
+        model = summary_model(config)
         try:
             settler = settler_of(
                 database,
-                model=summary_model(config),
+                model=model,
                 clock=utc_now,
                 new_id=fresh_id,
                 lease_seconds=lease,
@@ -138,6 +139,8 @@ def worker(
             loop = Worker(settler, report=_tell)
             await (loop.drain() if once else loop.run(poll_seconds=poll))
         finally:
+            if model is not None:
+                await model.close()
             await database.close()
 
     anyio.run(run)

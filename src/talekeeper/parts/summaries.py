@@ -175,7 +175,7 @@ class Summaries:
         return await self._desk.read(settling.failures, self._desk.account.id)
 
     async def retry(self, chat: str | None = None) -> int:
-        """Let a failed chat, or all, be tried again at once; answers how many there are."""
+        """Let a failed chat, or all, be tried again at once; answers how many. Raises NotFound."""
         return await self._desk.write(_retry, self._desk.account.id, chat)
 
     async def catch_up(
@@ -204,21 +204,25 @@ def _show(connection: Connection, key: ChatKey) -> SummaryView:
     window = window_of(connection, state)
     open_nodes = rows.candidates(connection, key, since=0)
     sent = frontier(open_nodes, window=window, before=LAST_NUMBER)
-    forgotten = message_rows.forgotten(connection, key)
-    waiting = state.messages - forgotten - rows.summed_up(connection, key)
-    last = rows.last_recent(connection, key)
-    told_until = max((node.last for node in sent), default=last.last if last else 0)
-    live = message_rows.counts(connection, key, since=max(window, told_until + 1))[0]
+    told = rows.uncovered(connection, key)
+    remembered = message_rows.remembered(connection, key)
+    live = message_rows.remembered(connection, key, window)
+    for node in told:
+        if node.last >= window:
+            first = max(window, node.first)
+            live -= message_rows.remembered(connection, key, first, node.last)
     return SummaryView(
         chat=key.chat,
         nodes=rows.all_of(connection, key),
         sent=frozenset(node.place for node in sent),
-        waiting=max(0, waiting),
-        live=min(live, max(0, waiting)),
+        waiting=remembered - sum(node.messages for node in told),
+        live=live,
     )
 
 
 def _retry(connection: Connection, account: str, chat: str | None) -> int:
+    if chat is not None:
+        chat_rows.state(connection, ChatKey(account, chat))
     failed = [
         failure
         for failure in settling.failures(connection, account)

@@ -91,6 +91,7 @@ class Settler:
         self._local = local
         self._model = model
         self._new_id = new_id
+        self._under_way: dict[ChatKey, anyio.Event] = {}
         self._random = random or Random()
 
     @property
@@ -103,8 +104,18 @@ class Settler:
     ) -> Outcome:
         """Do what is due in a chat now, at most ``most`` summaries.
 
+        Waits for what this Settler has under way in that chat; what another has is left to it.
         Raises NotFound, and StoreError where the database cannot be used.
         """
+        while (under_way := self._under_way.get(key)) is not None:
+            await under_way.wait()
+        self._under_way[key] = anyio.Event()
+        try:
+            return await self._settle(key, most, progress)
+        finally:
+            self._under_way.pop(key).set()
+
+    async def _settle(self, key: ChatKey, most: int | None, progress: Progress | None) -> Outcome:
         owner = self._new_id()
         now = self.clock()
         acquire = partial(_acquire, key=key, owner=owner, now=now, until=now + self._lease)

@@ -33,7 +33,6 @@ __all__ = [
     "change",
     "copy_until",
     "counts",
-    "forgotten",
     "get",
     "get_many",
     "in_chat",
@@ -45,6 +44,7 @@ __all__ = [
     "move",
     "number_of",
     "recast",
+    "remembered",
     "remove",
     "remove_after",
     "replace_swipe",
@@ -69,11 +69,14 @@ def counts(connection: Connection, key: ChatKey, *, since: int = 0) -> tuple[int
     return total, excluded
 
 
-def forgotten(connection: Connection, key: ChatKey) -> int:
-    """How many messages are kept out of summary, facts and deeper memory."""
+def remembered(
+    connection: Connection, key: ChatKey, first: int = 0, last: int = LAST_NUMBER
+) -> int:
+    """How many messages from ``first`` to ``last`` are not forgotten."""
     statement = select(func.count()).where(
         in_chat(messages, key),
-        messages.c.forget == True,  # noqa: E712
+        messages.c.number.between(first, last),
+        messages.c.forget == False,  # noqa: E712
     )
     return connection.execute(statement).scalar_one()
 

@@ -50,7 +50,12 @@ class SqliteDatabase:
             return await anyio.to_thread.run_sync(self.run, unit, True)
 
     async def close(self) -> None:
-        await anyio.to_thread.run_sync(self._engine.dispose)
+        await anyio.to_thread.run_sync(self._dispose)
+
+    def _dispose(self) -> None:
+        # A cancelled caller's unit may still run on the one connection of a database in memory.
+        with self._alone:
+            self._engine.dispose()
 
     def run(self, unit: Callable[[Connection], T], write: bool) -> T:
         """Run ``unit`` here and now, in the caller's thread."""
