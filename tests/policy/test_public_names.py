@@ -3,11 +3,11 @@
 import talekeeper
 
 PUBLIC = """
-    Ambiguous AuthorsNote BudgetExceeded Card Character Chat Conflict Context DepthPrompt
-    GenerationSettings ImportReport InvalidInput Keeper LIMITS Limits Message NewMessage NewSwipe
-    NotFound PLANS Part Persona Plan Receipt Request Row Shares StoreBusy StoreClosed StoreError
-    StoreTooNew Swipe SyncKeeper TalekeeperError ToolCall UnreadableFile __version__
-    compose_messages
+    Ambiguous AuthorsNote BudgetExceeded Card Character Chat ChatModel Conflict Context DepthPrompt
+    Endpoint GenerationSettings ImportReport InvalidInput Keeper LIMITS Limits Message ModelError
+    NewMessage NewSwipe NotFound OpenAICompatible PLANS Part Persona Plan Receipt Request Row Shares
+    StoreBusy StoreClosed StoreError StoreTooNew Summary SummaryView Swipe SyncKeeper
+    TalekeeperError ToolCall UnreadableFile __version__ compose_messages
 """
 
 
