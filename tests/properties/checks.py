@@ -61,8 +61,7 @@ def check_context(asked: Asked, context: Context) -> None:
     """All that must hold for any composition."""
     view, settings = asked.view, asked.settings
     lines = view.live(before=asked.replacing)
-    allowed = frozenset[str]().union(*(line.words for line in lines))
-    assert words_in(json.dumps(context.messages)) <= allowed, "a text that must not be there"
+    _check_words(asked, lines, context)
     left_out = _left_out(lines, context.receipt.rows, settings)
     window = lines[left_out:]
     if settings.live_cap:
@@ -74,18 +73,63 @@ def check_context(asked: Asked, context: Context) -> None:
     _check_tokens(settings, context)
 
 
+def _check_words(asked: Asked, lines: Sequence[Said], context: Context) -> None:
+    """No text is there that must not be: not as it is, nor in a summary, nor in a digest."""
+    live = frozenset[str]().union(*(line.words for line in lines))
+    told = [
+        m.words
+        for m in asked.chat.messages
+        if not m.forget and (asked.replacing is None or m.number < asked.replacing)
+    ]
+    summed = words_in(" ".join(asked.chat.edits.values())).union(*told)
+    digested = frozenset[str]().union(*(line.words for line in lines if not line.forget))
+    assert words_in(json.dumps(context.messages)) <= live | summed
+    for row, text in zip(context.receipt.sent(), context.texts, strict=True):
+        allowed = {"summary": summed, "digest": digested}.get(row.kind, live)
+        assert words_in(text) <= allowed, f"{row.source}: a text that must not be there"
+
+
 def _left_out(lines: Sequence[Said], rows: Sequence[Row], settings: GenerationSettings) -> int:
-    """How many of the oldest messages the receipt says are out of the window."""
+    """How many of the oldest messages the receipt says are out of the window.
+
+    One row for each sent node that tells of some, with their number, and one for the others.
+    """
     reason = "window" if settings.live_cap else "budget"
-    found = [row for row in rows if row.reason in ("window", "budget") and row.kind == "message"]
-    assert [row.reason for row in found] == [reason] * len(found)
-    if not found:
-        return 0
-    (row,) = found
-    out = lines[: row.count]
-    first, last = out[0].number, out[-1].number
-    assert row.source == (f"message:{first}-{last}" if first != last else f"message:{first}")
-    return row.count
+    found = [row for row in rows if row.kind == "message" and row.tokens is None]
+    found = [row for row in found if row.reason != "excluded"]
+    total = sum(row.count for row in found)
+    out = lines[:total]
+    others = total
+    for row in found:
+        first, last = _range(row)
+        assert out[0].number <= first <= last <= out[-1].number or row.reason != reason
+        inside = [m for m in out if first <= m.number <= last]
+        if row.reason == "summarised":
+            _check_carrier(row, rows)
+            others -= row.count
+            assert row.count == sum(not m.forget for m in inside), f"{row} counts wrong"
+        else:
+            assert row.reason == reason
+            assert row is found[-1]
+            assert row.count == others
+            assert inside
+    return total
+
+
+def _range(row: Row) -> tuple[int, int]:
+    """The numbers of the first and the last message that a row is about."""
+    first, _, last = row.source.removeprefix("message:").partition("/")[0].partition("-")
+    return int(first), int(last or first)
+
+
+def _check_carrier(row: Row, rows: Sequence[Row]) -> None:
+    """What a message is said to be told of in is there."""
+    if row.note == "digest":
+        assert [r.reason for r in rows if r.kind == "digest"] == ["sent"]
+        return
+    assert row.note is not None
+    (reason,) = {r.reason for r in rows if r.source == row.note and r.kind == "summary"}
+    assert reason in ("sent", "empty"), f"{row.note} is not there: {reason}"
 
 
 def _number(row: Row, window: Sequence[Said]) -> int:
@@ -99,8 +143,9 @@ def _check_history(asked: Asked, window: Sequence[Said], context: Context) -> No
     """Each message of the window is sent, dropped as the oldest, or cannot be sent."""
     by_reason: dict[str, list[int]] = {"sent": [], "strategy": [], "disabled": [], "empty": []}
     for row in context.receipt.rows:
-        if row.kind in ("message", "input") and row.reason in by_reason:
-            by_reason[row.reason].append(_number(row, window))
+        reason = "strategy" if row.reason == "summarised" else row.reason
+        if row.kind in ("message", "input") and reason in by_reason and row.tokens is not None:
+            by_reason[reason].append(_number(row, window))
     answers = pairs(window)
     fit = [m for m in window if _can_be_sent(m, answers)]
     unfit = {m.number for m in window} - {m.number for m in fit}
@@ -152,7 +197,11 @@ def _check_what_gave_way(
     for number in order:
         groups.setdefault(answers.get(number, number), []).append(number)
     free = [group for group in groups.values() if not protected & set(group)]
-    gone = [row for row in receipt.rows if row.reason == "strategy"]
+    gone = [row for row in receipt.rows if _gave_way(row)]
+    for row in gone:
+        if row.reason == "summarised":
+            _check_carrier(row, receipt.rows)
+            assert not asked.chat.numbered(_number(row, window)).forget
     dropped = {_number(row, window): row.tokens or 0 for row in gone if row.kind == "message"}
     assert len(dropped) == sum(row.kind == "message" for row in gone)
     first = [group for group in free if set(group) <= set(dropped)]
@@ -160,14 +209,22 @@ def _check_what_gave_way(
     assert first == free[: len(first)], "a newer message gave way before an older one"
     notes = [row for row in gone if row.kind != "message"]
     if notes:
-        assert {row.kind for row in notes} == {"authors_note"}
+        assert {row.kind for row in notes} <= {"authors_note", "summary"}
         assert first == free
-        newest = notes[0].tokens or 0
+        last = "summary" if any(row.kind == "summary" for row in notes) else "authors_note"
+        newest = sum(row.tokens or 0 for row in notes if row.kind == last)
     elif first:
         newest = sum(dropped[number] for number in first[-1])
     else:
         return
-    assert receipt.prompt_tokens + newest > receipt.budget, "more gave way than needed"
+    digest = sum(row.tokens or 0 for row in receipt.sent() if row.kind == "digest")
+    room = int(receipt.budget * asked.settings.shares.digest) if digest else 0
+    assert receipt.prompt_tokens - digest + room + newest > receipt.budget, "too much gave way"
+
+
+def _gave_way(row: Row) -> bool:
+    """Whether a row is about a block that found no room, told elsewhere or not."""
+    return row.reason == "strategy" or (row.reason == "summarised" and row.tokens is not None)
 
 
 def _protected(asked: Asked, window: Sequence[Said]) -> list[int]:

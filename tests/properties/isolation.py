@@ -65,6 +65,15 @@ FOREIGN: Mapping[str, Callable[[Keeper, Theirs], Coroutine[Any, Any, object]]] =
     "settings.get": lambda me, it: me.settings.get(it.chat),
     "settings.origins": lambda me, it: me.settings.origins(it.chat),
     "settings.change": lambda me, it: me.settings.change(it.chat, prefill="Well,"),
+    "summaries.show": lambda me, it: me.summaries.show(it.chat),
+    "summaries.get": lambda me, it: me.summaries.get(it.chat, "recent-0"),
+    "summaries.edit": lambda me, it: me.summaries.edit(it.chat, "recent-0", "Mine."),
+    "summaries.rebuild": lambda me, it: me.summaries.rebuild(it.chat),
+    "summaries.rebuild one": lambda me, it: me.summaries.rebuild(it.chat, "recent-0"),
+    "summaries.settle": lambda me, it: me.summaries.settle(it.chat),
+    "summaries.catch_up": lambda me, it: me.summaries.catch_up(it.chat),
+    "summaries.catch_up pause": lambda me, it: me.summaries.catch_up(it.chat, "pause"),
+    "summaries.retry": lambda me, it: me.summaries.retry(it.chat),
     "files.export_chat": lambda me, it: me.files.export_chat(it.chat, BytesIO()),
     "files.export_card": lambda me, it: me.files.export_card(it.character),
 }
@@ -80,6 +89,7 @@ OWN = frozenset(
         "settings.plan",
         "settings.set_plan",
         "files.import_file",
+        "summaries.failures",
         "files.import_stream",
     }
 )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from talekeeper import LIMITS, PLANS, GenerationSettings, ToolCall
+from talekeeper.domain.summary import Summary, place_named
 from talekeeper.text.tokens import tokenizer_named
 from tests.properties.tales import TaleLine
 
@@ -79,7 +80,9 @@ class Told:
     """A chat.
 
     ``lines`` are those of the file it came from, by number, ``root`` tells the family of files.
-    ``raw`` are the file's bytes, as long as nothing in the chat differs from them.
+    ``raw`` are the file's bytes, as long as nothing in the chat differs from them. ``edits`` are
+    the summaries that a person wrote, by name; those ``asked`` for anew may go. A copy has only
+    those that end within it.
     """
 
     id: str
@@ -91,6 +94,9 @@ class Told:
     lines: dict[int, TaleLine] = field(default_factory=dict)
     root: int | None = None
     raw: bytes | None = None
+    edits: dict[str, str] = field(default_factory=dict)
+    asked: set[str] = field(default_factory=set)
+    copied: bool = False
 
     def numbered(self, number: int) -> Said:
         """The message of that number."""
@@ -174,6 +180,9 @@ class Told:
             next_number=number + 1,
             lines={at: line for at, line in self.lines.items() if at <= self.last_line(number)},
             raw=None,
+            edits=dict(self.edits),
+            asked=set(self.asked),
+            copied=True,
         )
 
     def forget_lines(self, *, after: int) -> None:
@@ -194,6 +203,23 @@ class Told:
             for message in self.messages
             if not message.excluded and (before is None or message.number < before)
         ]
+
+    def follow_edits(self, nodes: Iterable[Summary]) -> None:
+        """What a person wrote is there, until it is made anew on demand or tells of nothing."""
+        there = {node.name: node for node in nodes}
+        places = {node.place for node in there.values()}
+        for name in list(self.edits):
+            node = there.get(name)
+            if node is None:
+                place = place_named(name)
+                below = places.intersection(place.children)
+                assert self.copied or not below, f"{name} went for no reason"
+            elif node.edited or name not in self.asked:
+                continue
+            self.asked.discard(name)
+            del self.edits[name]
+        self.copied = False
+        assert {n.name: n.text for n in there.values() if n.edited} == self.edits
 
     def with_input(self, settings: GenerationSettings, text: str) -> "Told":
         """The chat as it would be after an input."""

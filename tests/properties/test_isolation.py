@@ -12,7 +12,7 @@ from talekeeper.testing import Ids, TickingClock
 from tests.conftest import opened_database, run
 from tests.properties.isolation import FOREIGN, OWN, Theirs
 
-PARTS = ("chats", "messages", "characters", "personas", "settings", "files")
+PARTS = ("chats", "messages", "characters", "personas", "settings", "files", "summaries")
 TITLE = "Nobody else calls a chat this"
 
 

@@ -11,7 +11,8 @@ from itertools import count
 from typing import Any, TypeVar
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant
+from hypothesis.stateful import RuleBasedStateMachine, invariant
+from sqlalchemy import Connection
 
 from talekeeper import (
     BudgetExceeded,
@@ -60,11 +61,23 @@ BASE = {
 REGIMES: tuple[dict[str, Any], ...] = (
     {},
     {"context_limit": 400, "reserve": 0},
+    {
+        "context_limit": 400,
+        "reserve": 0,
+        "shares": {"summary": 0.4, "digest": 0.05},
+        "strategy": "truncate",
+    },
+    {"context_limit": 700, "reserve": 0, "shares": {"summary": 0.5, "digest": 0.1}},
     {"context_limit": 300, "reserve": 20, "post_history": "Stay in the scene."},
     {"context_limit": 600, "reserve": 100, "names": "never", "prefill": "{{char}}:"},
     {"context_limit": 500, "reserve": 0, "tokenizer": "o200k_base"},
     {"context_limit": 90, "reserve": 0, "live_cap": False},
-    {"context_limit": 200, "reserve": 0, "live_cap": False},
+    {
+        "context_limit": 200,
+        "reserve": 0,
+        "live_cap": False,
+        "shares": {"summary": 0.15, "digest": 0.3},
+    },
     {"context_limit": 350, "reserve": 40, "live_cap": False, "strategy": "manual"},
     {"context_limit": 300, "reserve": 0, "live_cap": False, "tokenizer": "cl100k_base"},
     {"context_limit": 1_200, "reserve": 0, "live_cap": False, "names": "always"},
@@ -129,6 +142,10 @@ class World(RuleBasedStateMachine):
         """Run to the end."""
         return self.loop.run_until_complete(coroutine)
 
+    async def keeper_of(self, database: Database, name: str, seed: int) -> Keeper:
+        """The Keeper of an account."""
+        return await Keeper.of(database, name, clock=TickingClock(), new_id=Ids(seed))
+
     def new_text(self, form: str, words: int) -> str:
         """A text with a word that no other text has."""
         return form.format(word=f"w{next(self.words)}z", filler="so it was with you " * words)
@@ -140,11 +157,11 @@ class World(RuleBasedStateMachine):
         self.touched.append((account, told))
         return account, told
 
-    @initialize(regimes=st.tuples(regime, regime))
     def begin(self, regimes: tuple[dict[str, Any], dict[str, Any]]) -> None:
+        """Two accounts with two chats each."""
         self.do(self.database.write(emptied))
         for seed, name in enumerate(("alice", "charlie"), 1):
-            keeper = self.do(Keeper.of(self.database, name, clock=TickingClock(), new_id=Ids(seed)))
+            keeper = self.do(self.keeper_of(self.database, name, seed))
             account = Account(keeper=keeper, settings=BASE | regimes[seed - 1])
             self.accounts[name] = account
             for character in CHARACTERS:
@@ -215,14 +232,18 @@ class World(RuleBasedStateMachine):
 
     @invariant()
     def all_holds(self) -> None:
-        chats = [told for account in self.accounts.values() for told in account.chats]
-        self.do(self.database.read(lambda connection: check_rows(connection, chats)))
+        self.do(self.database.read(self.check_chats))
         before = self.rows()
         touched = {told.id: (account, told) for account, told in self.touched}
         self.touched.clear()
         for account, told in touched.values():
             self.look(account, told)
         assert before == self.rows(), "composing wrote something"
+
+    def check_chats(self, connection: Connection) -> None:
+        """Hold the rows of all chats against the reference."""
+        chats = [told for account in self.accounts.values() for told in account.chats]
+        check_rows(connection, chats)
 
     def look(self, account: Account, told: Told) -> None:
         """Compose: twice the same, with an input, and in one of the other ways."""

@@ -1,6 +1,6 @@
 """Material and request to context: the whole composition, without any I/O."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from talekeeper.compose.budget import fit, over_share
 from talekeeper.compose.digest import Digest, digest, number_of
@@ -11,7 +11,7 @@ from talekeeper.compose.request import Material, Request
 from talekeeper.compose.story import Story, outside_rows, story
 from talekeeper.compose.strategies import strategy_named
 from talekeeper.compose.voice import Voice
-from talekeeper.domain.block import Block, Context, Reason, Receipt, Row
+from talekeeper.domain.block import Block, Context, Kind, Reason, Receipt, Row
 from talekeeper.domain.limits import LIMITS
 from talekeeper.domain.settings import GenerationSettings
 
@@ -84,24 +84,33 @@ def _window(talk: History, settings: GenerationSettings, fixed: int) -> int:
         return talk.window
     left = settings.budget - LIMITS.reply_overhead - fixed
     left -= int(settings.budget * settings.shares.summary)
-    window = talk.window
+    newest = talk.live[-1].number if talk.live else talk.window
+    window = newest + 1
     for block in reversed(talk.blocks):
         left -= block.tokens
         if left < 0:
             break
         number = number_of(block)
-        window = window if number is None else number
+        window = min(window, newest if number is None else number)
     return window
 
 
+_AFTER: Collection[Kind] = ("post_history", "nudge", "prefill")
+
+
 def _before_input(blocks: Sequence[Block]) -> int:
-    """Where the digest stands: before the current input, else before the last message."""
+    """Where the digest stands: before the current input, else before the last message.
+
+    Where no message is left: before all that follows the conversation.
+    """
     talk = [at for at, block in enumerate(blocks) if block.kind in ("message", "input")]
     inputs = [at for at in talk if blocks[at].kind == "input"]
     if inputs:
         return inputs[0]
-    last = next((at for at in talk if blocks[at].group == blocks[talk[-1]].group), None)
-    return len(blocks) if last is None else last
+    if talk:
+        return next(at for at in talk if blocks[at].group == blocks[talk[-1]].group)
+    after = (at for at, b in enumerate(blocks) if b.depth is not None or b.kind in _AFTER)
+    return next(after, len(blocks))
 
 
 def _gone(
