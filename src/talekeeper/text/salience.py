@@ -14,21 +14,25 @@ __all__ = ["names_in", "salience"]
 
 
 _EAST = re.compile("[\u3041-\u30ff\u3400-\u9fff]")
-_WEST = re.compile("[A-Za-z\u00c0-\u052f]")
+_LATIN = re.compile("[a-z\u00c0-\u024f]")
+_CYRILLIC = re.compile("[\u0400-\u052f]")
 
 
 @dataclass(frozen=True, slots=True)
 class _Patterns:
-    """What to look for where a sentence has letters of the West, and of East Asia."""
+    """What to look for, in small letters, where a sentence has letters of these scripts."""
 
-    west: re.Pattern[str] | None
+    latin: re.Pattern[str] | None
+    cyrillic: re.Pattern[str] | None
     east: re.Pattern[str] | None
 
 
 def _any(*parts: str) -> _Patterns:
     east = [part for part in parts if _EAST.search(part)]
-    west = [part for part in parts if part not in east]
-    return _Patterns(*(re.compile("|".join(p), re.IGNORECASE) if p else None for p in (west, east)))
+    cyrillic = [part for part in parts if part not in east and _CYRILLIC.search(part)]
+    latin = [part for part in parts if part not in (*east, *cyrillic)]
+    scripts = (latin, cyrillic, east)
+    return _Patterns(*(re.compile("|".join(found)) if found else None for found in scripts))
 
 
 _MONTHS = (
@@ -174,7 +178,8 @@ _KINDS: Mapping[str, tuple[float, _Patterns]] = MappingProxyType(
             0.1,
             _any(
                 r"\b(?:i|my|we|our)\b(?!['’]?m (?:sorry|fine|ok))",
-                r"\b(?:yo|mi|mis|nosotros|eu|meu|minha|nós|я|мой|моя|мне|меня|мы|наш\w*)\b",
+                r"\b(?:yo|mi|mis|nosotros|eu|meu|minha|nós)\b",
+                r"\b(?:я|мой|моя|мне|меня|мы|наш\w*)\b",
                 "我|私|俺|僕",
             ),
         ),
@@ -192,11 +197,17 @@ _NAMES = re.compile(
 
 def salience(sentence: str) -> float:
     """How worth remembering a sentence is by what it says: 0, or up to about 3."""
-    west, east = _WEST.search(sentence), _EAST.search(sentence)
-    found = _NUMBER_WEIGHT if _NUMBER.search(sentence) else 0.0
+    text = sentence.lower()
+    found = _NUMBER_WEIGHT if _NUMBER.search(text) else 0.0
+    latin = _LATIN.search(text)
+    cyrillic = east = None
+    if not text.isascii():
+        cyrillic, east = _CYRILLIC.search(text), _EAST.search(text)
     for weight, patterns in _KINDS.values():
-        if (west and patterns.west and patterns.west.search(sentence)) or (
-            east and patterns.east and patterns.east.search(sentence)
+        if (
+            (latin and patterns.latin and patterns.latin.search(text))
+            or (cyrillic and patterns.cyrillic and patterns.cyrillic.search(text))
+            or (east and patterns.east and patterns.east.search(text))
         ):
             found += weight
     return found
