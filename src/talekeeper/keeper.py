@@ -67,9 +67,9 @@ class Keeper:
     ) -> AsyncIterator["Keeper"]:
         """Open a database file or URL and make the schema and the account where they are missing.
 
-        ``where`` is a path, ``sqlite:///path``, ``sqlite://`` (in memory, gone at the end) or
-        ``postgresql://…``. Raises StoreError, StoreTooNew, InvalidInput. After the end every call
-        raises StoreClosed.
+        ``where`` is a path in a folder that is there, ``sqlite:///path``, ``sqlite://`` (in memory,
+        gone at the end) or ``postgresql://…``. Raises StoreError, StoreTooNew, InvalidInput.
+        After the end every call raises StoreClosed.
         """
         database = await open_database(where)
         try:

@@ -14,7 +14,7 @@ from talekeeper import __version__
 from talekeeper.cli import chatting, doctoring, importing, imports, listing, previewing, settings
 from talekeeper.cli.exporting import export_to
 from talekeeper.cli.gathering import gather, pipes
-from talekeeper.cli.opening import Group, with_keeper
+from talekeeper.cli.opening import Absent, Group, with_keeper
 from talekeeper.cli.options import (
     AsJson,
     ChatName,
@@ -113,7 +113,8 @@ def import_(
         # One console for both on a terminal, so that the bar and the lines do not mix.
         bar = console if console.is_terminal and not as_json else Console(stderr=True)
         try:
-            with_keeper(context, lambda keeper: run.go(keeper, bar), makes_account=not dry_run)
+            if_absent: Absent = "pretend" if dry_run else "make"
+            with_keeper(context, lambda keeper: run.go(keeper, bar), if_absent=if_absent)
         except KeyboardInterrupt:
             run.stopped = True
     try:

@@ -24,11 +24,13 @@ _EARLY = {
 }
 
 
-_CLOSING = """
-All six are still in the chat, word for word, and the receipt says which rule let go of each: the
-live window holds the newest 50 messages, and at most a quarter of the context, so that a chat of
-any length costs the same per turn. With more room to spend you can switch that cap off
-(talekeeper preview CHAT --no-live-cap). Bring a chat of your own: talekeeper import FILE"""
+_CLOSING = (
+    "\nAll six are still in the chat, word for word, and the receipt says which rule let go of "
+    "each: the live window holds the newest 50 messages, and at most a quarter of the context, so "
+    "that a chat of any length costs the same per turn. With more room to spend you can switch "
+    "that cap off (talekeeper preview CHAT --no-live-cap). Bring a chat of your own: talekeeper "
+    "import FILE"
+)
 
 
 async def run_demo(console: Output) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from talekeeper.cli.output import Output
 from talekeeper.cli.plain import counted, safe
 from talekeeper.domain.character import Character
 from talekeeper.domain.chat import Chat, Message
@@ -109,11 +110,12 @@ def show_characters(console: Console, found: Sequence[Character]) -> None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Shown:
-    """A chat with some of its messages."""
+    """A chat with some of its messages; ``earlier`` says that there are some before them."""
 
     chat: Chat
     names: Names
     messages: Sequence[Message]
+    earlier: bool
 
     def as_json(self) -> dict[str, Any]:
         """The documented JSON shape."""
@@ -146,8 +148,10 @@ async def shown(keeper: Keeper, chat: str, last: int, before: int | None) -> Sho
     found = await keeper.chats.find(chat)
     characters = await keeper.characters.list()
     messages = await keeper.messages.list(found.id, limit=last, before=before)
+    first = messages[0].number if messages else before
+    earlier = await keeper.messages.list(found.id, limit=1, before=first)
     names = {character.id: character.name for character in characters}
-    return Shown(chat=found, names=names, messages=messages)
+    return Shown(chat=found, names=names, messages=messages, earlier=bool(earlier))
 
 
 def show_chat(console: Console, result: Shown) -> None:
@@ -158,9 +162,11 @@ def show_chat(console: Console, result: Shown) -> None:
     console.print(f"{counted(chat.messages, 'message')} with {safe(names)}", highlight=False)
     if chat.forked_from:
         console.print(f"fork of {chat.forked_from[0]} at message {chat.forked_from[1]}")
-    if result.messages and chat.messages > len(result.messages):
+    if result.earlier:
         first = result.messages[0].number
         console.print(f"[dim]… earlier ones: --before {first}[/]", highlight=False)
+    elif not result.messages and chat.messages:
+        console.print("[dim]There are no messages before that one.[/]", highlight=False)
     for message in result.messages:
         marks = [f"swipe {message.active + 1}/{len(message.swipes)}"] * (len(message.swipes) > 1)
         marks += ["excluded"] * message.excluded + ["forgotten"] * message.forget
@@ -188,21 +194,21 @@ def limits_json(plans: Sequence[Plan]) -> dict[str, Any]:
     return {"limits": rows(LIMITS), "plans": {plan.name: rows(plan) for plan in plans}}
 
 
-def show_limits(console: Console, plans: Sequence[Plan]) -> None:
+def show_limits(console: Output, plans: Sequence[Plan]) -> None:
     """Two tables: the plans side by side, then what holds for all."""
     table = Table(title="Plans", title_justify="left", box=None, header_style="bold")
     table.add_column("")
     for plan in plans:
-        table.add_column(plan.name, justify="right")
+        table.add_column(plan.name, justify="right", no_wrap=True)
     for index, (_, _, unit, meaning) in enumerate(describe(plans[0])):
         values = [f"{describe(plan)[index][1]:,}" for plan in plans]
         table.add_row(f"{meaning} ({unit})", *values)
-    console.print(table)
+    console.table(table)
     console.print()
     table = Table(title="All plans", title_justify="left", box=None, header_style="bold")
-    for column, justify in (("limit", "left"), ("value", "right"), ("unit", "left")):
-        table.add_column(column, justify=justify)  # type: ignore[arg-type]
-    table.add_column("meaning")
+    table.add_column("limit", no_wrap=True)
+    table.add_column("value", justify="right", no_wrap=True)
+    table.add_column("meaning", overflow="fold")
     for name, value, unit, meaning in describe(LIMITS):
-        table.add_row(name, f"{value:,}", unit, meaning)
-    console.print(table)
+        table.add_row(name, f"{value:,}", f"{meaning} ({unit})")
+    console.table(table)
