@@ -79,7 +79,8 @@ class Told:
     """A chat.
 
     ``lines`` are those of the file it came from, by number, ``root`` tells the family of files.
-    ``raw`` are the file's bytes, as long as nothing in the chat differs from them.
+    ``raw`` are the file's bytes, as long as nothing in the chat differs from them, ``files`` the
+    bytes of all files that came into the chat.
     """
 
     id: str
@@ -91,6 +92,7 @@ class Told:
     lines: dict[int, TaleLine] = field(default_factory=dict)
     root: int | None = None
     raw: bytes | None = None
+    files: list[bytes] = field(default_factory=list)
 
     def numbered(self, number: int) -> Said:
         """The message of that number."""
@@ -174,14 +176,8 @@ class Told:
             next_number=number + 1,
             lines={at: line for at, line in self.lines.items() if at <= self.last_line(number)},
             raw=None,
+            files=[],
         )
-
-    def forget_lines(self, *, after: int) -> None:
-        """Let go of the lines that hold only messages above a number."""
-        last = self.last_line(after)
-        self.lines = {
-            at: line for at, line in self.lines.items() if at <= last or not line.messages
-        }
 
     def last_line(self, number: int) -> int:
         """The last line of the file that messages up to ``number`` came from."""

@@ -23,6 +23,7 @@ __all__ = [
     "character_files",
     "characters",
     "chats",
+    "imported_files",
     "imports",
     "lines",
     "messages",
@@ -203,14 +204,23 @@ imports = Table(
     Column("chat_id", Id, primary_key=True),
     Column("format", String, nullable=False),
     Column("file_name", String, nullable=False),
-    Column("digest", Blob, nullable=False),
     Column("integrity", String),
     Column("final_newline", Boolean, nullable=False),
     Column("imported_at", UtcDateTime, nullable=False),
     _of("chats", "chat_id"),
+)
+"""The file a chat was imported from; the last one, where it came in longer later."""
+
+imported_files = Table(
+    "imported_files",
+    metadata,
+    Column("account_id", Id, primary_key=True),
+    Column("chat_id", Id, primary_key=True),
+    Column("digest", Blob, primary_key=True),
+    _of("chats", "chat_id"),
     Index(None, "account_id", "digest"),
 )
-"""The file a chat was imported from; ``digest`` is a hash of all its bytes."""
+"""Every file that came into a chat; ``digest`` is a hash of all its bytes."""
 
 lines = Table(
     "lines",

@@ -118,7 +118,6 @@ def upgrade() -> None:
         sa.Column("chat_id", Id, nullable=False),
         sa.Column("format", sa.String(), nullable=False),
         sa.Column("file_name", sa.String(), nullable=False),
-        sa.Column("digest", sa.LargeBinary(), nullable=False),
         sa.Column("integrity", sa.String(), nullable=True),
         sa.Column("final_newline", sa.Boolean(), nullable=False),
         sa.Column("imported_at", UtcDateTime(), nullable=False),
@@ -130,8 +129,24 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("account_id", "chat_id", name=op.f("pk_imports")),
     )
+    op.create_table(
+        "imported_files",
+        sa.Column("account_id", Id, nullable=False),
+        sa.Column("chat_id", Id, nullable=False),
+        sa.Column("digest", sa.LargeBinary(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["account_id", "chat_id"],
+            ["chats.account_id", "chats.id"],
+            name=op.f("fk_imported_files_chats"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint("account_id", "chat_id", "digest", name=op.f("pk_imported_files")),
+    )
     op.create_index(
-        op.f("ix_imports_account_id_digest"), "imports", ["account_id", "digest"], unique=False
+        op.f("ix_imported_files_account_id_digest"),
+        "imported_files",
+        ["account_id", "digest"],
+        unique=False,
     )
     op.create_table(
         "lines",
