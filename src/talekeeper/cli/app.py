@@ -33,7 +33,6 @@ from talekeeper.cli.options import (
 from talekeeper.cli.output import Output
 from talekeeper.cli.plain import counted, plain
 from talekeeper.config import Config
-from talekeeper.domain.chat import Chat
 from talekeeper.domain.errors import InvalidInput
 from talekeeper.domain.limits import PLANS, plan_named
 from talekeeper.keeper import Keeper
@@ -276,16 +275,13 @@ def rename(
     as_json: AsJson = False,
 ) -> None:
     """Give a chat another title."""
-
-    async def work(keeper: Keeper) -> tuple[Chat, str]:
-        found = await keeper.chats.find(chat)
-        return await keeper.chats.rename(found.id, title), found.title
-
-    renamed, before = with_keeper(context, work)
+    result = with_keeper(context, lambda keeper: chatting.renamed(keeper, chat, title))
     if as_json:
-        _print_json(chatting.renamed_json(renamed, before))
-    else:
-        typer.echo(f"{plain(before)} is called {plain(renamed.title)} now.")
+        _print_json(result.as_json())
+        return
+    typer.echo(f"{plain(result.before)} is called {plain(result.chat.title)} now.")
+    if result.others:
+        typer.echo(f"So is {counted(len(result.others), 'other chat')}: name them by their ids.")
 
 
 @app.command()
@@ -299,7 +295,7 @@ def delete(
     found = with_keeper(context, lambda keeper: keeper.chats.find(chat))
     if not yes:
         chatting.confirm_deletion(found)
-    with_keeper(context, lambda keeper: keeper.chats.delete(found.id))
+    found = with_keeper(context, lambda keeper: chatting.deleted(keeper, found.id))
     if as_json:
         _print_json(chatting.deleted_json(found))
     else:

@@ -57,16 +57,24 @@ def chat_json(chat: Chat, names: Names) -> dict[str, Any]:
     }
 
 
+def _fork(chat: Chat, titles: Names) -> str:
+    """Where a fork comes from, in words; empty for a chat that is none."""
+    if chat.forked_from is None:
+        return ""
+    parent, number = chat.forked_from
+    named = safe(titles[parent]) if parent in titles else "a chat that is gone"
+    return f"fork of {named} ({parent}) at message {number}"
+
+
 def show_chats(console: Console, found: Sequence[Chat], names: Names) -> None:
     """Two lines a chat, or how to get a first one."""
     if not found:
         console.print("No chats yet. Bring one: talekeeper import FILE, or try: talekeeper demo")
         return
+    titles = {chat.id: chat.title for chat in found}
     for chat in found:
         who = safe(", ".join(names.get(one, "?") for one in chat.characters)) or "nobody"
-        fork = ""
-        if chat.forked_from:
-            fork = f", fork of {chat.forked_from[0]} at {chat.forked_from[1]}"
+        fork = f", {_fork(chat, titles)}" if chat.forked_from else ""
         said = f"{counted(chat.messages, 'message')} with {who}, "
         changed = f"changed {chat.updated_at:%Y-%m-%d %H:%M}{fork}"
         _show_item(console, safe(chat.title), f"{chat.id}  {said}{changed}")
@@ -110,12 +118,16 @@ def show_characters(console: Console, found: Sequence[Character]) -> None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Shown:
-    """A chat with some of its messages; ``earlier`` says that there are some before them."""
+    """A chat with some of its messages; ``earlier`` says that there are some before them.
+
+    ``titles`` holds those of the account's chats by id, the one it was forked from among them.
+    """
 
     chat: Chat
     names: Names
     messages: Sequence[Message]
     earlier: bool
+    titles: Names
 
     def as_json(self) -> dict[str, Any]:
         """The documented JSON shape."""
@@ -151,7 +163,8 @@ async def shown(keeper: Keeper, chat: str, last: int, before: int | None) -> Sho
     first = messages[0].number if messages else before
     earlier = await keeper.messages.list(found.id, limit=1, before=first)
     names = {character.id: character.name for character in characters}
-    return Shown(chat=found, names=names, messages=messages, earlier=bool(earlier))
+    titles = {one.id: one.title for one in await keeper.chats.list()}
+    return Shown(chat=found, names=names, messages=messages, earlier=bool(earlier), titles=titles)
 
 
 def show_chat(console: Console, result: Shown) -> None:
@@ -161,7 +174,7 @@ def show_chat(console: Console, result: Shown) -> None:
     console.print(f"[bold]{safe(chat.title)}[/]  [dim]{chat.id}[/]", highlight=False)
     console.print(f"{counted(chat.messages, 'message')} with {safe(names)}", highlight=False)
     if chat.forked_from:
-        console.print(f"fork of {chat.forked_from[0]} at message {chat.forked_from[1]}")
+        console.print(_fork(chat, result.titles), highlight=False)
     if result.earlier:
         first = result.messages[0].number
         console.print(f"[dim]… earlier ones: --before {first}[/]", highlight=False)

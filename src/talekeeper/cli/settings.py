@@ -142,7 +142,7 @@ def show(console: Output, found: InForce) -> None:
     table.add_column("from", no_wrap=True)
     table.add_column("value", overflow="fold")
     for name, value in _rows(found.settings):
-        origin = found.origins[name.partition(".")[0]]
+        origin = found.origins[name]
         style = "dim" if origin == "default" else ""
         table.add_row(name, origin, safe(_said(name, value)), style=style)
     console.table(table)

@@ -73,9 +73,7 @@ def _refuse_container(head: bytes) -> None:
         if head.startswith(signature):
             raise OtherFile(f"This file is {name}, {_ADVICE}")
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\x00" in head[:4]:
-        raise OtherFile(
-            "This file is UTF-16 or UTF-32 text, or no text at all: save it as UTF-8."
-        )
+        raise OtherFile("This file is UTF-16 or UTF-32 text, or no text at all: save it as UTF-8.")
 
 
 def _is_chat_line(line: Mapping[str, Any]) -> bool:
