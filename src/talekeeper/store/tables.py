@@ -23,6 +23,7 @@ __all__ = [
     "character_files",
     "characters",
     "chats",
+    "imported_cards",
     "imported_files",
     "imports",
     "lines",
@@ -75,16 +76,13 @@ characters = Table(
     Column("name_key", String, nullable=False),
     Column("card", Json, nullable=False),
     Column("document", Json),
-    Column("fingerprint", Blob, nullable=False),
     Column("version", Integer, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
     ForeignKeyConstraint(["account_id"], ["accounts.id"], ondelete="CASCADE"),
     Index(None, "account_id", "name_key"),
-    Index(None, "account_id", "fingerprint"),
 )
-"""``card`` holds the fields Talekeeper understands, ``document`` the imported JSON whole;
-``fingerprint`` is a mark of the file it came from."""
+"""``card`` holds the fields Talekeeper understands, ``document`` the imported JSON whole."""
 
 character_files = Table(
     "character_files",
@@ -96,6 +94,17 @@ character_files = Table(
     _of("characters", "character_id"),
 )
 """The file a character was imported from, byte for byte; ``kind`` is png or json."""
+
+imported_cards = Table(
+    "imported_cards",
+    metadata,
+    Column("account_id", Id, primary_key=True),
+    Column("character_id", Id, primary_key=True),
+    Column("digest", Blob, primary_key=True),
+    _of("characters", "character_id"),
+    Index(None, "account_id", "digest"),
+)
+"""Every file of a character that was imported; ``digest`` is a hash of all its bytes."""
 
 personas = Table(
     "personas",

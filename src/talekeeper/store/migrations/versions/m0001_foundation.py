@@ -28,7 +28,6 @@ def upgrade() -> None:
         sa.Column("name_key", sa.String(), nullable=False),
         sa.Column("card", Json, nullable=False),
         sa.Column("document", Json, nullable=True),
-        sa.Column("fingerprint", sa.LargeBinary(), nullable=False),
         sa.Column("version", sa.Integer(), nullable=False),
         sa.Column("created_at", UtcDateTime(), nullable=False),
         sa.Column("updated_at", UtcDateTime(), nullable=False),
@@ -36,12 +35,6 @@ def upgrade() -> None:
             ["account_id"], ["accounts.id"], name=op.f("fk_characters_accounts"), ondelete="CASCADE"
         ),
         sa.PrimaryKeyConstraint("account_id", "id", name=op.f("pk_characters")),
-    )
-    op.create_index(
-        op.f("ix_characters_account_id_fingerprint"),
-        "characters",
-        ["account_id", "fingerprint"],
-        unique=False,
     )
     op.create_index(
         op.f("ix_characters_account_id_name_key"),
@@ -111,6 +104,27 @@ def upgrade() -> None:
             ondelete="CASCADE",
         ),
         sa.PrimaryKeyConstraint("account_id", "character_id", name=op.f("pk_character_files")),
+    )
+    op.create_table(
+        "imported_cards",
+        sa.Column("account_id", Id, nullable=False),
+        sa.Column("character_id", Id, nullable=False),
+        sa.Column("digest", sa.LargeBinary(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["account_id", "character_id"],
+            ["characters.account_id", "characters.id"],
+            name=op.f("fk_imported_cards_characters"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint(
+            "account_id", "character_id", "digest", name=op.f("pk_imported_cards")
+        ),
+    )
+    op.create_index(
+        op.f("ix_imported_cards_account_id_digest"),
+        "imported_cards",
+        ["account_id", "digest"],
+        unique=False,
     )
     op.create_table(
         "imports",
