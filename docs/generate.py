@@ -65,7 +65,7 @@ def parameters(command: Any, general: Sequence[str] = ()) -> str:
         if item.param_type_name == "argument":
             rows.append([f"`{takes}`", "", item.help])
             continue
-        names = ", ".join(f"`{name}`" for name in item.opts)
+        names = ", ".join(f"`{name}`" for name in (*item.opts, *item.secondary_opts))
         value = "" if item.is_flag else f"`{takes}`"
         default = "" if item.default in (None, False) else f" Default: `{item.default}`."
         rows.append([names, value, f"{item.help}{default}"])

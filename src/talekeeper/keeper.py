@@ -78,11 +78,11 @@ class Keeper:
     ) -> AsyncIterator["Keeper"]:
         """Open a database file or URL and make the schema and the account where they are missing.
 
-        ``where`` is a path, ``sqlite:///path``, ``sqlite://`` (in memory, gone at the end) or
-        ``postgresql://…``. ``settle`` says when summaries are made: beside your work, before each
-        write returns, or not here. ``summary_model`` writes them; without one the most telling
-        sentences are chosen. Raises StoreError, StoreTooNew, InvalidInput. After the end every call
-        raises StoreClosed.
+        ``where`` is a path in a folder that is there, ``sqlite:///path``, ``sqlite://`` (in memory,
+        gone at the end) or ``postgresql://…``. ``settle`` says when summaries are made: beside your
+        work, before each write returns, or not here. ``summary_model`` writes them; without one the
+        most telling sentences are chosen. Raises StoreError, StoreTooNew, InvalidInput. After the
+        end every call raises StoreClosed.
         """
         check_mode(settle)
         database = await open_database(where)

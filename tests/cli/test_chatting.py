@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from talekeeper import SyncKeeper
 from tests.cli.conftest import Cli
 
 
@@ -27,9 +28,30 @@ def test_a_chat_gets_another_title(cli: Cli, mira: Path) -> None:
     (chat,) = cli.json("chats")
     assert chat["title"] == "Lamp"
     again = cli.json("rename", "lamp", "Light")
-    assert again == {"id": chat["id"], "title": "Light", "before": "Lamp"}
+    assert again == {"id": chat["id"], "title": "Light", "before": "Lamp", "others": []}
     assert "empty" in cli.fails("rename", "light", " ")
     assert "There is no chat" in cli.fails("rename", "nobody", "x")
+
+
+def test_a_title_that_another_chat_has_is_said(cli: Cli, mira: Path) -> None:
+    cli("import", str(mira))
+    with SyncKeeper.open(cli.db) as keeper:
+        other = keeper.chats.start("Mira", title="Lamp")
+    out = cli("rename", "mira - 2026", "LAMP")
+    assert out == ("Mira - 2026 is called LAMP now.\nSo is 1 other chat: name them by their ids.\n")
+    assert cli.json("rename", other.id, "Lamp")["others"] != []
+
+
+def test_a_fork_names_its_parent(cli: Cli, mira: Path) -> None:
+    cli("import", str(mira))
+    with SyncKeeper.open(cli.db) as keeper:
+        parent = keeper.chats.find("mira")
+        keeper.chats.fork(parent.id, 2, title="Other way")
+    for command in (("chats",), ("show", "other")):
+        words = " ".join(cli(*command).split())
+        assert f"fork of Mira - 2026 ({parent.id}) at message 2" in words
+    cli("delete", parent.id, "--yes")
+    assert "Other way" in cli("chats")
 
 
 def test_delete_asks_and_says_how_much_goes(cli: Cli, mira: Path, answer: io.StringIO) -> None:
@@ -48,7 +70,7 @@ def test_without_a_yes_nothing_is_deleted(
     cli("import", str(mira))
     _type(answer, typed)
     cli("delete", "mira", status=1)
-    assert "was not deleted" in cli.error
+    assert "\nError: 'Mira - 2026' was not deleted" in cli.error
     assert len(cli.json("chats")) == 1
 
 

@@ -108,6 +108,14 @@ def test_show_prints_messages_with_their_marks(cli: Cli, mira: Path) -> None:
     assert shown[0]["text"] == "*nods*"
 
 
+def test_show_names_earlier_messages_only_where_there_are_some(cli: Cli, mira: Path) -> None:
+    cli("import", str(mira))
+    assert "earlier ones: --before 4" in cli("show", "mira", "-n", "2")
+    for arguments in (("--before", "3"), ("-n", "9"), ("--before", "0")):
+        assert "earlier" not in cli("show", "mira", *arguments)
+    assert "no messages before" in cli("show", "mira", "--before", "0")
+
+
 def test_preview_shows_blocks_and_what_stayed_out(cli: Cli, mira: Path) -> None:
     cli("import", str(mira))
     out = cli("preview", "mira", "-i", "What may I not eat?")
@@ -192,6 +200,7 @@ def test_export_gives_the_file_back(cli: Cli, mira: Path, tmp_path: Path) -> Non
     assert cli.json("export", "mira", "-o", str(out), "--force")["bytes"] == len(out.read_bytes())
     assert "--output" in cli.fails("export", "mira", "--json")
     assert "no folder" in cli.fails("export", "mira", "-o", str(tmp_path / "no" / "x"))
+    assert "is a folder" in cli.fails("export", "mira", "-o", str(tmp_path))
     assert sorted(path.name for path in tmp_path.glob("*out*")) == ["out.jsonl"]
 
 
@@ -282,10 +291,33 @@ def test_an_account_that_is_not_there_is_not_made(cli: Cli, mira: Path) -> None:
     cli("import", str(mira), "--account", "alice")
     said_so = cli.fails("chats", "--account", "bob")
     assert "There is no account 'bob'; there are alice, default." in said_so
-    cli.fails("import", str(mira), "--dry-run", "--account", "bob")
+    assert "would be imported" in cli("import", str(mira), "--dry-run", "--account", "bob")
+    cli.fails("import", str(mira.with_name("nope.jsonl")), "--account", "bob")
     cli.fails("settings", "--reserve", "10", "--account", "bob")
     assert "there are alice, default." in cli.fails("chats", "--account", "bob")
     assert cli.json("chats") == []
+
+
+def test_a_folder_that_is_not_there_is_not_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for db in (str(tmp_path / "no" / "x.db"), f"sqlite:///{tmp_path / 'no' / 'x.db'}"):
+        assert "There is no folder" in Cli(db, capsys).fails("chats")
+        assert "There is no folder" in Cli(db, capsys)("doctor", status=1).replace("\n", " ")
+    assert not (tmp_path / "no").exists()
+
+
+def test_the_default_database_gets_its_folder(tmp_path: Path) -> None:
+    done = _talekeeper("chats", "--json", XDG_DATA_HOME=str(tmp_path / "data"), HOME=str(tmp_path))
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_memory_is_no_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Cli(":memory:", capsys).json("chats") == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def _talekeeper(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -1,6 +1,7 @@
 """What is printed where: on narrow terminals, into pipes, to readers that go away."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -37,8 +38,10 @@ def test_a_pipe_gets_whole_lines(cli: Cli, tmp_path: Path) -> None:
     assert LONG.strip() in done.stdout
     assert len(done.stdout.splitlines()[-1]) > 80
     preview = _talekeeper("talekeeper preview 'a very' | cat", cli.db).stdout
-    assert "…" not in preview
-    assert LONG[:200].strip() in preview
+    assert f"{LONG[:200]}…\n" in preview
+    for command in ("preview 'a very'", "settings", "limits"):
+        lines = _talekeeper(f"talekeeper {command} | cat", cli.db).stdout.splitlines()[1:]
+        assert [line for line in lines if line != line.rstrip()] == []
 
 
 @pytest.mark.parametrize("command", ["chats", "chats --json", "export many-0", "show many-0"])
@@ -73,6 +76,40 @@ def test_lists_are_readable_at_60_columns(
         listed = cli.json(command)[0]["id"]
         assert lines[1].startswith(f"  {listed}")
     assert "slow burn" in " ".join(cli("characters").split())
+
+
+def test_limits_keep_their_names_at_60(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    out = cli("limits")
+    assert "…" not in out
+    for name in (*cli.json("limits")["limits"], "self_hosted"):
+        assert f" {name} " in out
+
+
+def test_the_demo_ends_in_one_paragraph(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "72")
+    lines = cli("demo").splitlines()
+    closing = lines[len(lines) - lines[::-1].index("") :]
+    assert all(len(line) > 50 for line in closing[:-1])
+
+
+def test_what_stayed_out_is_told_in_runs_from_the_oldest(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    with SyncKeeper.open(cli.db) as keeper:
+        keeper.characters.add(name="Mira")
+        chat = keeper.chats.start("Mira", title="Long")
+        for _ in range(1_100):
+            keeper.record(chat.id, LONG)
+        keeper.messages.exclude(chat.id, 900)
+    out = cli("preview", "long", "--no-live-cap", "--context-limit", "8000")
+    found = out.partition("Stayed out\n")[2].splitlines()
+    assert len(found) == 4
+    assert re.match(r"  [0-9,]+ messages \(1-[0-9,]+\)[^:]*: ", found[0])
+    assert found[-2].startswith("  message 900/0, ")
+    assert "gave way" in found[1]
+    assert "gave way" in found[3]
 
 
 def test_kinds_differ_without_colour_and_in_colour() -> None:

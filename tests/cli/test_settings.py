@@ -47,6 +47,43 @@ def test_what_is_changed_is_what_preview_uses(cli: Cli, mira: Path) -> None:
     assert (shares["lore"], shares["recall"]) == (0.1, 0.0)
 
 
+def test_the_parts_of_a_group_are_set_one_by_one(cli: Cli, mira: Path) -> None:
+    cli("import", str(mira))
+    cli("settings", "mira", "--share", "lore=0.3", "--authors-note-depth", "2")
+    cli("settings", "--share", "lore=0.1", "--share", "summary=0.05", "--authors-note", "It rains.")
+    found = cli.json("settings", "mira")
+    shares, note = found["settings"]["shares"], found["settings"]["authors_note"]
+    assert (shares["lore"], shares["summary"]) == (0.3, 0.05)
+    assert note == {"text": "It rains.", "depth": 2, "role": "system"}
+    came = found["from"]
+    assert (came["shares.lore"], came["shares.summary"]) == ("chat", "account")
+    assert (came["shares.recall"], came["shares"]) == ("default", "chat")
+    rows = {line.split()[0]: line.split()[1] for line in cli("settings", "mira").splitlines()}
+    assert (rows["authors_note.text"], rows["authors_note.depth"]) == ("account", "chat")
+
+
+def test_shares_that_no_longer_fit_do_not_lock_a_chat(cli: Cli, mira: Path) -> None:
+    cli("import", str(mira))
+    cli("settings", "mira", "--share", "lore=0.5")
+    cli("settings", "--share", "summary=0.4")
+    assert cli.json("settings", "mira")["settings"]["shares"]["lore"] == 0.5
+    assert cli.json("preview", "mira")["prompt_tokens"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("settings", "--reserve", "x"), "'--reserve' must be a whole number."),
+        (("settings", "--context-limit", "0"), "'--context-limit' must be at least 1."),
+        (("show", "x", "-n", "few"), "'-n' / '--last' must be a whole number."),
+    ],
+)
+def test_wrong_numbers_are_told_in_plain_words(
+    cli: Cli, arguments: tuple[str, ...], sentence: str
+) -> None:
+    assert cli.fails(*arguments, status=2) == f"Error: {sentence}\n"
+
+
 def test_unset_goes_back_to_where_it_was_before(cli: Cli, mira: Path) -> None:
     cli("import", str(mira))
     cli("settings", "--reserve", "2000")
@@ -63,7 +100,12 @@ def test_unset_goes_back_to_where_it_was_before(cli: Cli, mira: Path) -> None:
         (("--tokenizer", "magic"), "o200k_base"),
         (("--names", "sometimes"), "'names'"),
         (("--share", "lore"), "LAYER=PART"),
-        (("--share", "love=0.5"), "shares.love"),
+        (("--share", "love=0.5"), "Setting 'shares.love' is not known."),
+        (("--share", "lore=nan"), "must be"),
+        (("--share", "lore=-1"), "Setting 'shares.lore' must be at least 0."),
+        (("--share", "lore=0.6"), "add up to 1.1"),
+        (("--model", ""), "Setting 'model' must not be empty."),
+        (("--authors-note-role", "boss"), "must be 'system', 'user' or 'assistant'."),
         (("--unset", "mood"), "There is no setting 'mood'"),
         (("--reserve", "3", "--unset", "reserve"), "at once"),
         (("--context-limit", "100"), "must be smaller"),

@@ -57,7 +57,12 @@ def test_every_command_and_option_is_documented() -> None:
 
 
 def _options(command: Any) -> set[str]:
-    return {name for item in command.params for name in item.opts if name.startswith("-")}
+    return {
+        name
+        for item in command.params
+        for name in (*item.opts, *item.secondary_opts)
+        if name.startswith("-")
+    }
 
 
 def _options_in(section: str) -> Iterator[str]:

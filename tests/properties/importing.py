@@ -15,7 +15,7 @@ EVIDENCE = 8
 def expected_outcome(chats: Sequence[Told], tale: Tale) -> str | None:
     """What the file is to the chats that are there; None where that is a matter of judgement."""
     family = [told for told in chats if told.root == tale.root]
-    if any(told.raw == tale.raw for told in family):
+    if any(tale.raw in told.files for told in family):
         return "present"
     if not family:
         return "new"
@@ -84,13 +84,21 @@ def take_over(
     else:
         told = by_id[report.id]
         shared = _shared(told, tale)
-    untouched = report.outcome != "longer" or (told.raw is not None and report.added > 0)
+    untouched = told.raw is not None and report.added > 0
+    if report.outcome in ("new", "branch"):
+        # What is excluded in the parent is so in its fork, whatever the file says.
+        told_as_is = zip(told.messages, tale.messages, strict=False)
+        untouched = all(
+            (m.texts, m.active, m.excluded) == (list(t.texts), t.active, t.excluded)
+            for m, t in told_as_is
+        )
     added = _append(told, tale, shared, in_force(told))
     assert report.added == added
     if report.outcome != "longer":
         chats.append(told)
         assert [m.text for m in told.messages] == [m.texts[m.active] for m in tale.messages]
     told.raw = tale.raw if untouched else None
+    told.files.append(tale.raw)
     return told
 
 
@@ -98,6 +106,13 @@ def _append(told: Told, tale: Tale, shared: int, settings: GenerationSettings) -
     """Add what follows the shared lines; answers how many messages that are."""
     heard = 0
     added = 0
+    if len(_heard(tale)) > shared:  # what the file goes on with takes the place of what was there
+        kept = [number for number, _ in _heard(told)][:shared]
+        told.lines = {
+            number: line
+            for number, line in told.lines.items()
+            if not line.messages or number in kept
+        }
     for number, line in enumerate(tale.lines, 1):
         heard += bool(line.messages)
         if line.messages and heard > shared:

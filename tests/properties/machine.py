@@ -178,7 +178,6 @@ class Lives(Summing):
         assert self.do(account.keeper.chats.rewind(told.id, last)) == len(gone)
         if gone:
             told.take_away(gone)
-            told.forget_lines(after=last)
             told.raw = None
 
     @rule(name=who, number=pick, at=pick, out=maybe)

@@ -80,9 +80,9 @@ class Told:
     """A chat.
 
     ``lines`` are those of the file it came from, by number, ``root`` tells the family of files.
-    ``raw`` are the file's bytes, as long as nothing in the chat differs from them. ``edits`` are
-    the summaries that a person wrote, by name; those ``asked`` for anew may go. A copy has only
-    those that end within it.
+    ``raw`` are the file's bytes, as long as nothing in the chat differs from them, ``files`` the
+    bytes of all files that came into the chat. ``edits`` are the summaries that a person wrote, by
+    name; those ``asked`` for anew may go. A copy has only those that end within it.
     """
 
     id: str
@@ -94,6 +94,7 @@ class Told:
     lines: dict[int, TaleLine] = field(default_factory=dict)
     root: int | None = None
     raw: bytes | None = None
+    files: list[bytes] = field(default_factory=list)
     edits: dict[str, str] = field(default_factory=dict)
     asked: set[str] = field(default_factory=set)
     copied: bool = False
@@ -180,17 +181,11 @@ class Told:
             next_number=number + 1,
             lines={at: line for at, line in self.lines.items() if at <= self.last_line(number)},
             raw=None,
+            files=[],
             edits=dict(self.edits),
             asked=set(self.asked),
             copied=True,
         )
-
-    def forget_lines(self, *, after: int) -> None:
-        """Let go of the lines that hold only messages above a number."""
-        last = self.last_line(after)
-        self.lines = {
-            at: line for at, line in self.lines.items() if at <= last or not line.messages
-        }
 
     def last_line(self, number: int) -> int:
         """The last line of the file that messages up to ``number`` came from."""

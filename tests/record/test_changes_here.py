@@ -199,3 +199,115 @@ def test_a_chat_is_known_by_its_mark_where_another_has_the_same_lines(
             assert await written(keeper, chat) == chat_file(*file).getvalue().split(b"\n")
 
     run(story())
+
+
+def _notice(report: ImportReport) -> str:
+    (notice,) = report.notices
+    return notice.text
+
+
+async def _deleted(keeper: Keeper, chat: str) -> None:
+    for number in (8, 9, 10):
+        await keeper.messages.delete(chat, number)
+
+
+async def _rewound(keeper: Keeper, chat: str) -> None:
+    await keeper.chats.rewind(chat, 7)
+
+
+@pytest.mark.parametrize("change", [_deleted, _rewound])
+@pytest.mark.parametrize("head", [HEAD, header()], ids=["marked", "unmarked"])
+def test_what_was_deleted_stays_deleted(
+    open_keeper: OpenKeeper, change: Change, head: dict[str, Any]
+) -> None:
+    async def story() -> None:
+        async with open_keeper() as keeper:
+            chat = await kept(keeper, head, *TALK)
+            before = (await texts(keeper, chat))[:7]
+            await change(keeper, chat)
+            again = await brought(keeper, head, *TALK)
+            assert (again.outcome, again.added, again.id) == ("present", 0, chat)
+            assert "3 messages of this file" in _notice(again)
+            assert await texts(keeper, chat) == before
+            newer = [head, *TALK, said("Go on."), reply("On.")]
+            dry = await keeper.files.import_stream(chat_file(*newer), "Mira.jsonl", dry_run=True)
+            longer = await brought(keeper, *newer)
+            for report in (dry, longer):
+                assert (report.outcome, report.added, report.id) == ("longer", 2, chat)
+                assert "3 messages of this file" in _notice(report)
+            assert await texts(keeper, chat) == [*before, "Go on.", "On."]
+            own = chat_file(head, *TALK[:7], *newer[-2:]).getvalue().split(b"\n")
+            assert await written(keeper, chat) == own
+            assert (await brought(keeper, *newer)).outcome == "present"
+            assert (await brought(keeper, *own, said("More."))).id == chat
+            assert len(await keeper.chats.list()) == 1
+
+    run(story())
+
+
+@pytest.mark.parametrize("change", [_deleted, _rewound])
+def test_what_was_deleted_here_and_told_otherwise_since_is_a_fork(
+    open_keeper: OpenKeeper, change: Change
+) -> None:
+    async def story() -> None:
+        async with open_keeper() as keeper:
+            chat = await kept(keeper, HEAD, *TALK)
+            await change(keeper, chat)
+            await keeper.record(chat, "Said in Talekeeper.")
+            newer = [HEAD, *TALK, said("Go on.")]
+            report = await brought(keeper, *newer)
+            assert (report.outcome, report.added) == ("branch", 4)
+            assert report.notices[0].line == 9
+            assert report.id is not None
+            assert (await keeper.chats.get(report.id)).forked_from == (chat, 7)
+            assert await written(keeper, report.id) == chat_file(*newer).getvalue().split(b"\n")
+            assert (await texts(keeper, chat))[7:] == ["Said in Talekeeper."]
+
+    run(story())
+
+
+def test_a_fork_begins_before_what_was_changed_here(open_keeper: OpenKeeper) -> None:
+    async def story() -> None:
+        async with open_keeper() as keeper:
+            chat = await kept(keeper, HEAD, b"", *TALK)
+            await keeper.messages.edit(chat, 4, "Not that.")
+            await keeper.record(chat, "Said in Talekeeper.")
+            newer = [HEAD, *TALK, said("Go on.")]
+            report = await brought(keeper, *newer)
+            assert (report.outcome, report.added) == ("branch", 8)
+            assert report.notices[0].line == 5
+            assert report.id is not None
+            assert "Not that." not in await texts(keeper, report.id)
+            assert await written(keeper, report.id) == chat_file(*newer).getvalue().split(b"\n")
+
+    run(story())
+
+
+def test_a_chat_that_was_emptied_goes_on_with_what_is_new(open_keeper: OpenKeeper) -> None:
+    async def story() -> None:
+        async with open_keeper() as keeper:
+            chat = await kept(keeper, HEAD, *TALK)
+            await keeper.chats.rewind(chat, 0)
+            assert (await brought(keeper, HEAD, *TALK)).outcome == "present"
+            report = await brought(keeper, HEAD, *TALK, said("Go on."))
+            assert (report.outcome, report.id) == ("longer", chat)
+            assert await texts(keeper, chat) == ["Go on."]
+
+    run(story())
+
+
+def test_every_file_that_came_in_is_known_by_its_bytes(open_keeper: OpenKeeper) -> None:
+    async def story() -> None:
+        async with open_keeper() as keeper:
+            chat = await kept(keeper, HEAD, *TALK[:4])
+            await brought(keeper, HEAD, *TALK)
+            await keeper.messages.edit(chat, 1, "Said otherwise.")
+            await brought(keeper, *await written(keeper, chat), said("More."))
+            for lines in (TALK[:4], TALK):
+                report = await brought(keeper, HEAD, *lines, name="old.jsonl")
+                assert (report.outcome, report.id) == ("present", chat)
+            fork = await keeper.chats.fork(chat, 2)
+            await keeper.chats.delete(chat)
+            assert (await brought(keeper, HEAD, *TALK)).id not in (chat, fork.id)
+
+    run(story())

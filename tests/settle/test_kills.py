@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from benchmarks.killing import kill_workers
 
 

@@ -14,7 +14,7 @@ from talekeeper import __version__
 from talekeeper.cli import chatting, doctoring, importing, imports, listing, previewing, settings
 from talekeeper.cli.exporting import export_to
 from talekeeper.cli.gathering import gather, pipes
-from talekeeper.cli.opening import Group, with_keeper
+from talekeeper.cli.opening import Absent, Group, with_keeper
 from talekeeper.cli.options import (
     AsJson,
     ChatName,
@@ -35,7 +35,6 @@ from talekeeper.cli.plain import counted, plain
 from talekeeper.cli.settling import register
 from talekeeper.cli.summaries import summary_app
 from talekeeper.config import Config, configured
-from talekeeper.domain.chat import Chat
 from talekeeper.domain.errors import InvalidInput
 from talekeeper.domain.limits import PLANS, plan_named
 from talekeeper.keeper import Keeper
@@ -119,7 +118,8 @@ def import_(
         # One console for both on a terminal, so that the bar and the lines do not mix.
         bar = console if console.is_terminal and not as_json else Console(stderr=True)
         try:
-            with_keeper(context, lambda keeper: run.go(keeper, bar), makes_account=not dry_run)
+            if_absent: Absent = "pretend" if dry_run else "make"
+            with_keeper(context, lambda keeper: run.go(keeper, bar), if_absent=if_absent)
         except KeyboardInterrupt:
             run.stopped = True
     try:
@@ -281,16 +281,13 @@ def rename(
     as_json: AsJson = False,
 ) -> None:
     """Give a chat another title."""
-
-    async def work(keeper: Keeper) -> tuple[Chat, str]:
-        found = await keeper.chats.find(chat)
-        return await keeper.chats.rename(found.id, title), found.title
-
-    renamed, before = with_keeper(context, work)
+    result = with_keeper(context, lambda keeper: chatting.renamed(keeper, chat, title))
     if as_json:
-        _print_json(chatting.renamed_json(renamed, before))
-    else:
-        typer.echo(f"{plain(before)} is called {plain(renamed.title)} now.")
+        _print_json(result.as_json())
+        return
+    typer.echo(f"{plain(result.before)} is called {plain(result.chat.title)} now.")
+    if result.others:
+        typer.echo(f"So is {counted(len(result.others), 'other chat')}: name them by their ids.")
 
 
 @app.command()
@@ -304,7 +301,7 @@ def delete(
     found = with_keeper(context, lambda keeper: keeper.chats.find(chat))
     if not yes:
         chatting.confirm_deletion(found)
-    with_keeper(context, lambda keeper: keeper.chats.delete(found.id))
+    found = with_keeper(context, lambda keeper: chatting.deleted(keeper, found.id))
     if as_json:
         _print_json(chatting.deleted_json(found))
     else:

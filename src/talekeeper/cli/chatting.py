@@ -1,5 +1,8 @@
 """``talekeeper rename`` and ``delete``: what is done to a chat as a whole."""
 
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
@@ -8,8 +11,28 @@ from rich.prompt import Confirm
 from talekeeper.cli.plain import counted, safe
 from talekeeper.domain.chat import Chat
 from talekeeper.domain.errors import InvalidInput
+from talekeeper.keeper import Keeper
+from talekeeper.store.keys import lookup_key
 
-__all__ = ["confirm_deletion", "deleted_json", "renamed_json"]
+__all__ = ["Renamed", "confirm_deletion", "deleted", "deleted_json", "renamed"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Renamed:
+    """A chat under its new title, the one before, and the ids of others of the same title."""
+
+    chat: Chat
+    before: str
+    others: Sequence[str]
+
+    def as_json(self) -> dict[str, Any]:
+        """The documented JSON shape."""
+        return {
+            "id": self.chat.id,
+            "title": self.chat.title,
+            "before": self.before,
+            "others": list(self.others),
+        }
 
 
 def confirm_deletion(chat: Chat) -> None:
@@ -18,12 +41,22 @@ def confirm_deletion(chat: Chat) -> None:
         f"Delete {safe(chat.title)} with its {counted(chat.messages, 'message')}? "
         "This cannot be undone."
     )
+    console = Console(stderr=True)
     try:
-        agreed = Confirm.ask(question, console=Console(stderr=True), default=False)
+        agreed = Confirm.ask(question, console=console, default=False)
     except EOFError:
         agreed = False
+    if sys.stdin is None or not sys.stdin.isatty():
+        console.print()  # an answer that was not typed ends no line
     if not agreed:
         raise InvalidInput(f"{chat.title!r} was not deleted. Answer yes, or add --yes.")
+
+
+async def deleted(keeper: Keeper, chat: str) -> Chat:
+    """Delete a chat; answers it as it was at the end."""
+    found = await keeper.chats.get(chat)
+    await keeper.chats.delete(chat)
+    return found
 
 
 def deleted_json(chat: Chat) -> dict[str, Any]:
@@ -31,6 +64,14 @@ def deleted_json(chat: Chat) -> dict[str, Any]:
     return {"id": chat.id, "title": chat.title, "messages": chat.messages}
 
 
-def renamed_json(chat: Chat, before: str) -> dict[str, Any]:
-    """The documented JSON shape of a new title."""
-    return {"id": chat.id, "title": chat.title, "before": before}
+async def renamed(keeper: Keeper, name: str, title: str) -> Renamed:
+    """Give a chat another title."""
+    found = await keeper.chats.find(name)
+    chat = await keeper.chats.rename(found.id, title)
+    key = lookup_key(chat.title)
+    others = [
+        other.id
+        for other in await keeper.chats.list()
+        if other.id != chat.id and lookup_key(other.title) == key
+    ]
+    return Renamed(chat=chat, before=found.title, others=others)

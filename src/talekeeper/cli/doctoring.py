@@ -12,13 +12,13 @@ from rich.console import Console
 from sqlalchemy import Connection, func, select
 
 from talekeeper import __version__
+from talekeeper.cli.opening import opened
 from talekeeper.cli.plain import counted, safe
 from talekeeper.config import Config
 from talekeeper.domain.errors import TalekeeperError
 from talekeeper.domain.limits import LIMITS
 from talekeeper.store import settling
 from talekeeper.store.migrate import HEAD
-from talekeeper.store.opening import open_database
 from talekeeper.store.tables import characters, chats, messages
 from talekeeper.text.tokens import TOKENIZERS, tokenizer_named
 
@@ -66,7 +66,7 @@ def _tokenizer(name: str) -> Check:
 
 async def _database(config: Config) -> list[Check]:
     try:
-        database = await open_database(config.db)
+        database = await opened(config)
     except TalekeeperError as error:
         return [Check(name="database", ok=False, found="cannot be used", advice=str(error))]
     try:

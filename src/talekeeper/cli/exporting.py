@@ -18,6 +18,8 @@ async def export_to(
     """Write to ``output``, which appears only when it is whole; answers the bytes written."""
     if output is None:
         return await _export(keeper, name, sys.stdout.buffer, character)
+    if output.is_dir():
+        raise InvalidInput(f"{output} is a folder; name a file in it.")
     if output.exists() and not force:
         raise InvalidInput(f"{output} exists already; add --force to replace it.")
     if not output.parent.is_dir():

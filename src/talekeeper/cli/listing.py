@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from talekeeper.cli.output import Output
 from talekeeper.cli.plain import counted, safe
 from talekeeper.domain.character import Character
 from talekeeper.domain.chat import Chat, Message
@@ -56,16 +57,24 @@ def chat_json(chat: Chat, names: Names) -> dict[str, Any]:
     }
 
 
+def _fork(chat: Chat, titles: Names) -> str:
+    """Where a fork comes from, in words; empty for a chat that is none."""
+    if chat.forked_from is None:
+        return ""
+    parent, number = chat.forked_from
+    named = safe(titles[parent]) if parent in titles else "a chat that is gone"
+    return f"fork of {named} ({parent}) at message {number}"
+
+
 def show_chats(console: Console, found: Sequence[Chat], names: Names) -> None:
     """Two lines a chat, or how to get a first one."""
     if not found:
         console.print("No chats yet. Bring one: talekeeper import FILE, or try: talekeeper demo")
         return
+    titles = {chat.id: chat.title for chat in found}
     for chat in found:
         who = safe(", ".join(names.get(one, "?") for one in chat.characters)) or "nobody"
-        fork = ""
-        if chat.forked_from:
-            fork = f", fork of {chat.forked_from[0]} at {chat.forked_from[1]}"
+        fork = f", {_fork(chat, titles)}" if chat.forked_from else ""
         said = f"{counted(chat.messages, 'message')} with {who}, "
         changed = f"changed {chat.updated_at:%Y-%m-%d %H:%M}{fork}"
         _show_item(console, safe(chat.title), f"{chat.id}  {said}{changed}")
@@ -109,11 +118,16 @@ def show_characters(console: Console, found: Sequence[Character]) -> None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Shown:
-    """A chat with some of its messages."""
+    """A chat with some of its messages; ``earlier`` says that there are some before them.
+
+    ``titles`` holds those of the account's chats by id, the one it was forked from among them.
+    """
 
     chat: Chat
     names: Names
     messages: Sequence[Message]
+    earlier: bool
+    titles: Names
 
     def as_json(self) -> dict[str, Any]:
         """The documented JSON shape."""
@@ -146,8 +160,11 @@ async def shown(keeper: Keeper, chat: str, last: int, before: int | None) -> Sho
     found = await keeper.chats.find(chat)
     characters = await keeper.characters.list()
     messages = await keeper.messages.list(found.id, limit=last, before=before)
+    first = messages[0].number if messages else before
+    earlier = await keeper.messages.list(found.id, limit=1, before=first)
     names = {character.id: character.name for character in characters}
-    return Shown(chat=found, names=names, messages=messages)
+    titles = {one.id: one.title for one in await keeper.chats.list()}
+    return Shown(chat=found, names=names, messages=messages, earlier=bool(earlier), titles=titles)
 
 
 def show_chat(console: Console, result: Shown) -> None:
@@ -157,10 +174,12 @@ def show_chat(console: Console, result: Shown) -> None:
     console.print(f"[bold]{safe(chat.title)}[/]  [dim]{chat.id}[/]", highlight=False)
     console.print(f"{counted(chat.messages, 'message')} with {safe(names)}", highlight=False)
     if chat.forked_from:
-        console.print(f"fork of {chat.forked_from[0]} at message {chat.forked_from[1]}")
-    if result.messages and chat.messages > len(result.messages):
+        console.print(_fork(chat, result.titles), highlight=False)
+    if result.earlier:
         first = result.messages[0].number
         console.print(f"[dim]… earlier ones: --before {first}[/]", highlight=False)
+    elif not result.messages and chat.messages:
+        console.print("[dim]There are no messages before that one.[/]", highlight=False)
     for message in result.messages:
         marks = [f"swipe {message.active + 1}/{len(message.swipes)}"] * (len(message.swipes) > 1)
         marks += ["excluded"] * message.excluded + ["forgotten"] * message.forget
@@ -188,21 +207,21 @@ def limits_json(plans: Sequence[Plan]) -> dict[str, Any]:
     return {"limits": rows(LIMITS), "plans": {plan.name: rows(plan) for plan in plans}}
 
 
-def show_limits(console: Console, plans: Sequence[Plan]) -> None:
+def show_limits(console: Output, plans: Sequence[Plan]) -> None:
     """Two tables: the plans side by side, then what holds for all."""
     table = Table(title="Plans", title_justify="left", box=None, header_style="bold")
     table.add_column("")
     for plan in plans:
-        table.add_column(plan.name, justify="right")
+        table.add_column(plan.name, justify="right", no_wrap=True)
     for index, (_, _, unit, meaning) in enumerate(describe(plans[0])):
         values = [f"{describe(plan)[index][1]:,}" for plan in plans]
         table.add_row(f"{meaning} ({unit})", *values)
-    console.print(table)
+    console.table(table)
     console.print()
     table = Table(title="All plans", title_justify="left", box=None, header_style="bold")
-    for column, justify in (("limit", "left"), ("value", "right"), ("unit", "left")):
-        table.add_column(column, justify=justify)  # type: ignore[arg-type]
-    table.add_column("meaning")
+    table.add_column("limit", no_wrap=True)
+    table.add_column("value", justify="right", no_wrap=True)
+    table.add_column("meaning", overflow="fold")
     for name, value, unit, meaning in describe(LIMITS):
-        table.add_row(name, f"{value:,}", unit, meaning)
-    console.print(table)
+        table.add_row(name, f"{value:,}", f"{meaning} ({unit})")
+    console.table(table)

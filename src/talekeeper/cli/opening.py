@@ -2,23 +2,30 @@
 
 from collections.abc import Awaitable, Callable
 from copy import copy
-from typing import Any, TypeVar
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, TypeVar
 
 import anyio
 import typer
 from typer.core import TyperGroup, TyperOption
 
 from talekeeper.config import Config
-from talekeeper.domain.errors import NotFound
+from talekeeper.domain.errors import NotFound, StoreError
 from talekeeper.keeper import Keeper
 from talekeeper.models.chat_model import ChatModel
 from talekeeper.models.openai_compatible import OpenAICompatible
 from talekeeper.store import accounts
+from talekeeper.store.database import Database
 from talekeeper.store.opening import open_database
 
-__all__ = ["Group", "summary_model", "with_keeper"]
+__all__ = ["Absent", "Group", "opened", "summary_model", "with_keeper"]
 
 T = TypeVar("T")
+
+Absent = Literal["refuse", "make", "pretend"]
+"""What happens where the account is not there: an error; it is made, and stays unless it stays
+empty; or the work is done on an empty one that is nowhere kept."""
 
 
 class Group(TyperGroup):
@@ -56,33 +63,51 @@ def summary_model(config: Config) -> ChatModel | None:
     return OpenAICompatible(config.summary) if config.summary else None
 
 
+async def opened(config: Config) -> Database:
+    """The database that the options name. Only the default one's folder is made."""
+    if config.db == Config.model_fields["db"].get_default(call_default_factory=True):
+        folder = Path(config.db).parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"The folder {folder} cannot be made: {error.strerror}.") from error
+    return await open_database(config.db)
+
+
 def with_keeper(
     context: typer.Context,
     work: Callable[[Keeper], Awaitable[T]],
     *,
-    makes_account: bool = False,
+    if_absent: Absent = "refuse",
 ) -> T:
     """Run ``work`` on the Keeper that the options name.
 
-    The account ``default`` comes with the database; another one is made only where a command
-    ``makes_account``. Else NotFound names those that there are.
+    The account ``default`` comes with the database. Where another one is absent, NotFound names
+    those that there are, unless a command says something else.
     """
     config: Config = context.obj
 
     async def run() -> T:
-        database = await open_database(config.db)
+        database = await opened(config)
         try:
             known = {"default"} | {one.name for one in await database.read(accounts.listed)}
-            if config.account not in known and not makes_account:
+            absent = config.account not in known
+            if absent and if_absent == "pretend":
+                async with Keeper.open(account=config.account, settle="off") as keeper:
+                    return await work(keeper)
+            if absent and if_absent == "refuse":
                 named = ", ".join(sorted(known))
                 raise NotFound(
                     f"There is no account {config.account!r}; there are {named}. "
                     "An import makes a new one."
                 )
             model = summary_model(config)
+            keeper = await Keeper.of(database, config.account, summary_model=model)
             try:
-                return await work(await Keeper.of(database, config.account, summary_model=model))
+                return await work(keeper)
             finally:
+                if absent:
+                    await database.write(partial(accounts.remove_if_empty, name=config.account))
                 if model is not None:
                     await model.close()
         finally:

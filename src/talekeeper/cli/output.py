@@ -4,6 +4,7 @@ import os
 import sys
 
 from rich.console import Console
+from rich.table import Table
 
 __all__ = ["Output"]
 
@@ -22,6 +23,16 @@ class Output(Console):
     def bounded(self) -> bool:
         """Whether lines end at a width that somebody sees."""
         return self.width < _UNBOUNDED
+
+    def table(self, table: Table) -> None:
+        """Print a table; where nobody sees a width, its lines end with what they say."""
+        if self.bounded:
+            self.print(table)
+            return
+        with self.capture() as captured:
+            self.print(table)
+        for line in captured.get().splitlines():
+            self.out(line.rstrip(), highlight=False)
 
     def on_broken_pipe(self) -> None:
         """Rich would end the process with status 1."""

@@ -1,6 +1,6 @@
 """``talekeeper preview``: a bar of the budget, the blocks, and what stayed out and why."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.table import Table
@@ -42,6 +42,9 @@ REASONS = {
     "strategy": "gave way: newer messages took the room",
 }
 
+_SHOWN = 200
+"""Characters of a text."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Preview:
@@ -72,11 +75,11 @@ def show_receipt(console: Output, context: Context) -> None:
     for note in receipt.notes:
         console.print(f"[yellow]![/] {safe(note)}", highlight=False)
     console.print()
-    console.print(_sent(context, bounded=console.bounded))
+    console.table(_sent(context, bounded=console.bounded))
     left_out = receipt.left_out()
     console.print("\n[bold]Stayed out[/]" if left_out else "\nNothing stayed out.")
-    for row in left_out:
-        console.print(f"  {safe(_left_out(row))}", highlight=False)
+    for run in _runs(left_out):
+        console.print(f"  {safe(_left_out(run))}", highlight=False)
 
 
 def _kinds(receipt: Receipt) -> dict[Kind, int]:
@@ -145,13 +148,40 @@ def _name(row: Row) -> str:
 
 
 def _first_line(text: str) -> str:
-    return safe(" ".join(text.split())[:200])
+    words = " ".join(text.split())
+    return safe(words if len(words) <= _SHOWN else f"{words[:_SHOWN]}…")
 
 
-def _left_out(row: Row) -> str:
-    what = row.source.replace("message:", "message ")
-    if row.count > 1:
-        what = f"{row.count} messages ({row.source.removeprefix('message:')})"
-    tokens = f", {counted(row.tokens, 'token')}" if row.tokens else ""
-    note = f" ({row.note})" if row.note else ""
-    return f"{what}{tokens}: {REASONS[row.reason]}{note}"
+def _runs(rows: Iterable[Row]) -> list[list[Row]]:
+    """What stayed out, messages from the oldest on; those that follow for one reason are a run."""
+    runs: list[list[Row]] = []
+    for row in sorted(rows, key=lambda row: _range(row)[0]):
+        last = runs[-1][-1] if runs else None
+        if last and row.kind == last.kind == "message" and _why(row) == _why(last):
+            runs[-1].append(row)
+        else:
+            runs.append([row])
+    return runs
+
+
+def _range(row: Row) -> tuple[int, int]:
+    """The first and the last message that a row stands for; (0, 0) where it is no message."""
+    if row.kind != "message":
+        return 0, 0
+    first, _, last = row.source.removeprefix("message:").partition("/")[0].partition("-")
+    return int(first), int(last or first)
+
+
+def _why(row: Row) -> str:
+    return REASONS[row.reason] + (f" ({row.note})" if row.note else "")
+
+
+def _left_out(run: Sequence[Row]) -> str:
+    what = run[0].source.replace("message:", "message ")
+    count = sum(row.count for row in run)
+    if count > 1:
+        first, last = _range(run[0])[0], _range(run[-1])[1]
+        what = f"{counted(count, 'message')} ({first:,}-{last:,})"
+    tokens = sum(row.tokens or 0 for row in run)
+    size = f", {counted(tokens, 'token')}" if tokens else ""
+    return f"{what}{size}: {_why(run[0])}"

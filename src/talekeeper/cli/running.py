@@ -9,12 +9,14 @@ import os
 import sys
 
 import typer
+from pydantic import ValidationError
 
 from talekeeper.cli.app import app
 from talekeeper.cli.importing import Stopped
 from talekeeper.cli.main import INTERRUPTED
 from talekeeper.cli.plain import plain
 from talekeeper.domain.errors import TalekeeperError
+from talekeeper.domain.wording import wrong
 
 __all__ = ["run"]
 
@@ -42,7 +44,7 @@ def _run(arguments: list[str]) -> int:
     except TalekeeperError as error:
         return _fail(str(error), 1)
     except typer.TyperException as error:
-        return _fail(error.format_message(), 2)
+        return _fail(_not_understood(error), 2)
     except Stopped as stopped:
         return _fail(str(stopped), INTERRUPTED)
     except (typer.Abort, KeyboardInterrupt):
@@ -69,6 +71,16 @@ def _run(arguments: list[str]) -> int:
     if status == INTERRUPTED:
         return _fail("Stopped.", INTERRUPTED)
     return status if isinstance(status, int) else 0
+
+
+def _not_understood(error: typer.TyperException) -> str:
+    """What typer says; of a value that pydantic refused, in plain words."""
+    said = error.format_message()
+    if isinstance(error.__cause__, ValidationError):
+        return (
+            f"{said.partition(':')[0].removeprefix('Invalid value for ')} {wrong(error.__cause__)}."
+        )
+    return said
 
 
 def _fail(sentence: str, status: int) -> int:

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 from pydantic import BaseModel
-from rich.console import Console
 from rich.table import Table
 
+from talekeeper.cli.output import Output
 from talekeeper.cli.plain import safe
 from talekeeper.domain.chat import Chat
 from talekeeper.domain.errors import InvalidInput
@@ -133,7 +133,7 @@ async def in_force(keeper: Keeper, name: str | None, changes: Mapping[str, Any])
     )
 
 
-def show(console: Console, found: InForce) -> None:
+def show(console: Output, found: InForce) -> None:
     """A table: each setting, its value, and where that comes from."""
     head = f"of {safe(found.chat.title)}" if found.chat else "of the account"
     console.print(f"[bold]Settings[/] {head}", highlight=False)
@@ -142,10 +142,10 @@ def show(console: Console, found: InForce) -> None:
     table.add_column("from", no_wrap=True)
     table.add_column("value", overflow="fold")
     for name, value in _rows(found.settings):
-        origin = found.origins[name.partition(".")[0]]
+        origin = found.origins[name]
         style = "dim" if origin == "default" else ""
         table.add_row(name, origin, safe(_said(name, value)), style=style)
-    console.print(table)
+    console.table(table)
 
 
 def _rows(values: BaseModel, prefix: str = "") -> Iterator[tuple[str, Any]]:

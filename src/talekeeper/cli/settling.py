@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.prompt import Confirm
 from rich.table import Table
 
-from talekeeper.cli.opening import summary_model, with_keeper
+from talekeeper.cli.opening import opened, summary_model, with_keeper
 from talekeeper.cli.options import AsJson, ChatName
 from talekeeper.cli.output import Output
 from talekeeper.cli.plain import counted, plain, safe
@@ -24,7 +24,6 @@ from talekeeper.parts.summaries import Settled
 from talekeeper.settle.catching_up import CatchUpPlan
 from talekeeper.settle.settler import Outcome, settler_of
 from talekeeper.settle.worker import Worker
-from talekeeper.store.opening import open_database
 from talekeeper.store.settling import Failure
 
 __all__ = ["register"]
@@ -125,7 +124,7 @@ def worker(
     config: Config = context.obj
 
     async def run() -> None:
-        database = await open_database(config.db)
+        database = await opened(config)
         model = summary_model(config)
         try:
             settler = settler_of(

@@ -1,15 +1,20 @@
 """GenerationSettings: per account, overridable per chat."""
 
+import math
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from talekeeper.domain.errors import InvalidInput
 from talekeeper.domain.limits import LIMITS, Plan
+from talekeeper.domain.wording import wrong
 
 __all__ = ["AuthorsNote", "GenerationSettings", "NamePrefix", "Shares"]
 
 NamePrefix = Literal["auto", "always", "never"]
+
+_ROUNDING = 1e-9
 
 _Share = Annotated[float, Field(ge=0.0, le=1.0)]
 _Tokens = Annotated[int, Field(ge=1, le=100_000_000)]
@@ -36,6 +41,14 @@ class Shares(_Frozen):
     recall: _Share = LIMITS.recall_share
     digest: _Share = LIMITS.digest_share
 
+    def check(self) -> None:
+        """InvalidInput where they add up to more than there is."""
+        together = math.fsum(self.model_dump().values())
+        if together > 1 + _ROUNDING:
+            raise InvalidInput(
+                f"The shares add up to {together:.4g}, but there is only 1: lower one of them."
+            )
+
 
 class GenerationSettings(_Frozen):
     """How a prompt is composed. Defaults work offline, for any model.
@@ -44,7 +57,7 @@ class GenerationSettings(_Frozen):
     budget bound the history. ``main_prompt`` empty means Talekeeper's own.
     """
 
-    model: str | None = None
+    model: Annotated[str, Field(min_length=1)] | None = None
     context_limit: _Tokens | None = None
     reserve: Annotated[int, Field(ge=0, le=100_000_000)] = LIMITS.reserve
     tokenizer: str = "o200k_base"
@@ -78,13 +91,20 @@ class GenerationSettings(_Frozen):
         return self.context_limit or LIMITS.context_limit
 
     def changed(self, **overrides: object) -> "GenerationSettings":
-        """A copy with some fields replaced. InvalidInput names the first field that is wrong."""
+        """A copy with some fields replaced, in a group (a mapping) only those that it names.
+
+        InvalidInput names the first field that is wrong.
+        """
         if not overrides:
             return self
+        values = self.model_dump()
+        for name, given in overrides.items():
+            before = values.get(name)
+            if isinstance(given, Mapping) and isinstance(before, Mapping):
+                given = {**before, **given}
+            values[name] = given
         try:
-            return type(self).model_validate({**self.model_dump(), **overrides})
+            return type(self).model_validate(values)
         except ValidationError as error:
-            first = error.errors()[0]
-            said = first["msg"].removeprefix("Value error, ")
-            name = ".".join(str(part) for part in first["loc"])
-            raise InvalidInput(f"Setting {name!r}: {said}.") from error
+            name = ".".join(str(part) for part in error.errors()[0]["loc"])
+            raise InvalidInput(f"Setting {name!r} {wrong(error)}.") from error

@@ -1,8 +1,9 @@
 """``keeper.settings``: how prompts are composed, for the account and for single chats."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
+from pydantic import BaseModel
 from sqlalchemy import Connection
 
 from talekeeper.compose.strategies import strategy_named
@@ -35,7 +36,10 @@ class Settings:
         return await desk.read(accounts.account_settings, desk.account.id)
 
     async def origins(self, chat: str | None = None) -> Mapping[str, Origin]:
-        """For each setting of :meth:`get`, by name, where its value comes from."""
+        """For each setting of :meth:`get`, by name, where its value comes from.
+
+        A part of a group stands there too, under a name such as ``shares.lore``.
+        """
         desk = self._desk
 
         def unit(connection: Connection) -> Mapping[str, Origin]:
@@ -44,8 +48,12 @@ class Settings:
                 own = chat_rows.state(connection, desk.key(chat)).chat_settings
             account = account_rows.get(connection, desk.account.id).settings
             return {
-                name: "chat" if name in own else "account" if name in account else "default"
-                for name in GenerationSettings.model_fields
+                name: "chat"
+                if _sets(own, name)
+                else "account"
+                if _sets(account, name)
+                else "default"
+                for name in _names(GenerationSettings)
             }
 
         return await desk.read(unit)
@@ -56,11 +64,19 @@ class Settings:
         for name, known in (("strategy", strategy_named), ("tokenizer", tokenizer_named)):
             if changes.get(name) is not None:
                 known(changes[name])
-        if chat is not None:
-            return await desk.write(
-                accounts.change_chat_settings, desk.key(chat), changes, now=desk.clock()
-            )
-        return await desk.write(accounts.change_account_settings, desk.account.id, changes)
+
+        def unit(connection: Connection) -> GenerationSettings:
+            if chat is None:
+                settings = accounts.change_account_settings(connection, desk.account.id, changes)
+            else:
+                key = desk.key(chat)
+                accounts.change_chat_settings(connection, key, changes, now=desk.clock())
+                settings = chat_rows.state(connection, key).settings
+            if changes.get("shares") is not None:
+                settings.shares.check()
+            return settings
+
+        return await desk.write(unit)
 
     async def plan(self) -> Plan:
         """The account's plan."""
@@ -70,3 +86,17 @@ class Settings:
         """Move the account to another plan (``talekeeper limits`` lists them)."""
         await self._desk.write(accounts.set_plan, self._desk.account.id, name)
         return plan_named(name)
+
+
+def _names(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    """The names of all settings, those of a group after the group's own."""
+    for name, field in model.model_fields.items():
+        yield f"{prefix}{name}"
+        if isinstance(field.default, BaseModel):
+            yield from _names(type(field.default), f"{name}.")
+
+
+def _sets(values: Mapping[str, Any], name: str) -> bool:
+    group, _, part = name.partition(".")
+    found = values.get(group)
+    return group in values and (not part or not isinstance(found, Mapping) or part in found)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
+from hashlib import blake2b
 from typing import Any, Literal
 
 from sqlalchemy import Connection
@@ -40,40 +41,81 @@ def import_card(
 
     A file that is there already adds nothing. A character that a chat brought by name only is
     filled from the card; its chats then have it. A card that differs from a character's only in
-    what is not understood (its book, its picture) takes the place of that character's file.
+    what is not understood (its book, its picture) takes the place of that character's file; but a
+    picture is not given up for a card without one.
     """
     if not dry_run:
         account_rows.get(connection, account, lock=True)
-    mark = people.fingerprint(data)
-    present = rows.by_fingerprint(connection, account, mark)
+    digest = blake2b(data, digest_size=16).digest()
+    present = rows.by_digest(connection, account, digest)
     if present:
         return card_report(file_name, imported, outcome="present", character=present.id)
-    bare, outcome = _known(connection, account, imported.card)
-    namesakes = _namesakes(connection, account, imported.card.name) if outcome == "new" else ()
-    if dry_run:
-        return card_report(
-            file_name,
-            imported,
-            outcome=outcome,
-            character=bare.id if bare else None,
-            notices=namesakes,
-        )
-    document = _storable(dict(imported.document))
-    if bare:
-        character = Character(id=bare.id, card=imported.card, version=bare.version + 1)
-        rows.update_character(
-            connection, account, character, document=document, fingerprint=mark, now=now
-        )
+    known, outcome = _known(connection, account, imported.card)
+    if known and outcome == "updated":
+        content = _with_picture(connection, account, known.id, imported, data)
+        outcome = "updated" if content else "present"
     else:
-        character = Character(id=new_id, card=imported.card)
-        rows.insert_character(
-            connection, account, character, document=document, fingerprint=mark, now=now
-        )
-    kind = "png" if data.startswith(PNG_SIGNATURE) else "json"
-    rows.keep_file(connection, account, character.id, kind=kind, content=data)
-    return card_report(
-        file_name, imported, outcome=outcome, character=character.id, notices=namesakes
+        content = data
+    namesakes = _namesakes(connection, account, imported.card.name) if outcome == "new" else ()
+    character = Character(
+        id=known.id if known else new_id,
+        card=imported.card,
+        version=known.version + 1 if known else 1,
     )
+    if not dry_run:
+        _keep(connection, account, character, imported, content, now=now, known=known is not None)
+        rows.remember_file(connection, account, character.id, digest)
+    return card_report(
+        file_name,
+        imported,
+        outcome=outcome,
+        character=None if dry_run and not known else character.id,
+        notices=namesakes,
+    )
+
+
+def _keep(
+    connection: Connection,
+    account: str,
+    character: Character,
+    imported: ImportedCard,
+    content: bytes | None,
+    *,
+    now: datetime,
+    known: bool,
+) -> None:
+    """Write a character with its file; nothing where there is no ``content``."""
+    if content is None:
+        return
+    write = rows.update_character if known else rows.insert_character
+    document = _storable(dict(imported.document))
+    write(connection, account, character, document=document, now=now)
+    rows.keep_file(connection, account, character.id, kind=_kind(content), content=content)
+
+
+def _kind(content: bytes) -> CardKind:
+    return "png" if content.startswith(PNG_SIGNATURE) else "json"
+
+
+def _with_picture(
+    connection: Connection, account: str, character_id: str, imported: ImportedCard, data: bytes
+) -> bytes | None:
+    """What to keep of another file of a character's card; None where nothing of it is new.
+
+    Without a picture of its own, its book comes into the picture that is there.
+    """
+    kind, original = rows.file_of(connection, account, character_id) or ("json", b"")
+    if kind == "json" or _kind(data) == "png":
+        return data
+    if _book(imported.document) == _book(read_card(original).document):
+        return None
+    return replace_png_card(original, imported.document)
+
+
+def _book(document: Mapping[str, Any]) -> Any:
+    """The lorebook in a card's JSON."""
+    data = document.get("data")
+    return data.get("character_book") if isinstance(data, Mapping) else None
 
 
 def _known(connection: Connection, account: str, card: Card) -> tuple[Character | None, Outcome]:

@@ -9,7 +9,6 @@ from sqlalchemy import Connection
 from talekeeper.domain.character import Card, Character
 from talekeeper.domain.limits import LIMITS
 from talekeeper.formats.imported import ImportedMessage, Notice
-from talekeeper.record import people
 from talekeeper.record.texts import storable
 from talekeeper.store import characters as character_rows
 from talekeeper.store import chats as chat_rows
@@ -107,7 +106,6 @@ class Casting:
                 self.account,
                 character,
                 document=None,
-                fingerprint=people.fingerprint(character.id.encode()),
                 now=now,
             )
         chat_rows.add_participants(connection, key, self.joined)

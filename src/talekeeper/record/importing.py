@@ -278,8 +278,9 @@ class ChatImport:
             if chat_rows.state(connection, key, lock=True).version != self.relation.version:
                 raise Conflict(CHANGED)
             rows.move(connection, self.key, key)
-            if self.relation.shared > self.relation.lined:
-                line_rows.remove_after(connection, key, self.relation.line)
+            walked = self.relation.shared > self.relation.lined
+            if walked or self.added:  # what follows is told anew, or was deleted here
+                line_rows.remove_after(connection, key, self.relation.line, only_told=not walked)
             line_rows.move(connection, self.key, key)
             chat_rows.remove(connection, self.key)
         if self.relation.kind == "new":
@@ -348,12 +349,11 @@ class ChatImport:
         row = ImportRow(
             format="sillytavern",
             file_name=storable(self.file_name),
-            digest=self.digest.value,
             integrity=storable(integrity) if integrity else None,
             final_newline=self._ends_with_newline,
             imported_at=now,
         )
-        line_rows.replace_import(connection, key, row)
+        line_rows.replace_import(connection, key, row, self.digest.value)
 
     def report(self, chat: str | None) -> ImportReport:
         """What came in, or would have."""

@@ -1,5 +1,6 @@
 """What an imported chat is called, and what its person is told where the file is two things."""
 
+from collections.abc import Iterator
 from pathlib import PurePath
 from typing import NamedTuple
 
@@ -30,13 +31,7 @@ def naming(connection: Connection, account: str, file_name: str, relation: Relat
     """
     if relation.chat and relation.kind != "branch":
         title = chat_rows.state(connection, ChatKey(account, relation.chat)).title
-        if relation.kind == "longer" and relation.lined and not relation.aligned:
-            text = (
-                "The lines of this file stand elsewhere than in the one that came before. What is "
-                "new was taken from it; the lines that both share are exported as they came first."
-            )
-            return Naming(title, (Notice(text=text),))
-        return Naming(title)
+        return Naming(title, tuple(Notice(text=text) for text in _differences(relation)))
     title = storable_name(PurePath(file_name).stem)
     title = title if title.strip() else "Imported chat"
     if relation.kind == "new" and relation.claimed is None:
@@ -51,6 +46,18 @@ def naming(connection: Connection, account: str, file_name: str, relation: Relat
         f"another version. Both are kept: this one is {what}, titled {title!r}."
     )
     return Naming(title, (Notice(text=text, line=relation.parted),))
+
+
+def _differences(relation: Relation) -> Iterator[str]:
+    """In what a chat that is there differs from the file, and does so still."""
+    if relation.kind == "longer" and relation.lined and not relation.aligned:
+        yield (
+            "The lines of this file stand elsewhere than in the one that came before. What is "
+            "new was taken from it; the lines that both share are exported as they came first."
+        )
+    if relation.gone:
+        those = "1 message" if relation.gone == 1 else f"{relation.gone} messages"
+        yield f"You deleted {those} of this file here. What you deleted stays deleted."
 
 
 def _free(connection: Connection, account: str, title: str) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from datetime import datetime
-from hashlib import blake2b
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -24,18 +23,12 @@ __all__ = [
     "character_named",
     "delete_character",
     "delete_persona",
-    "fingerprint",
     "persona_named",
     "update_character",
     "update_persona",
 ]
 
 _CARD = TypeAdapter(Card)
-
-
-def fingerprint(source: bytes) -> bytes:
-    """A mark of the file a character came from, or of its id where it came from none."""
-    return blake2b(source, digest_size=16).digest()
 
 
 def _fields(card: Card) -> dict[str, Any]:
@@ -66,7 +59,6 @@ def add_character(
         account,
         character,
         document=None,
-        fingerprint=fingerprint(new_id.encode()),
         now=now,
     )
     return character
@@ -94,7 +86,6 @@ def update_character(
         account,
         character,
         document=character_rows.document(connection, account, character_id),
-        fingerprint=character_rows.fingerprint_of(connection, account, character_id),
         now=now,
     )
     chat_rows.rename_participant(connection, account, character_id, card.name)

@@ -41,6 +41,7 @@ class Relation:
     replaced one by one. ``version`` is the chat's as compared.
 
     ``claimed`` is a chat that the file says it is, and left all the same at its line ``parted``.
+    ``gone`` messages of those that the file shares were deleted in the chat.
     """
 
     kind: Literal["new", "present", "longer", "branch"]
@@ -53,6 +54,7 @@ class Relation:
     version: int = 0
     claimed: str | None = None
     parted: int | None = None
+    gone: int = 0
 
 
 class Digest:
@@ -110,6 +112,7 @@ class Follower:
     heard_reply: bool = False
     misaligned: set[str] = field(default_factory=set)
     last: ImportedLine | None = None
+    _heard_at: list[int] = field(default_factory=list)
     _claims: Claims | None = None
 
     @property
@@ -146,6 +149,7 @@ class Follower:
     def _heard(self, line: ImportedLine) -> None:
         self.shared += 1
         self.last = line
+        self._heard_at.append(line.line)
         roles = {message.role for message in line.messages}
         self.heard_reply |= self.heard_user and "assistant" in roles
         self.heard_user |= "user" in roles
@@ -225,21 +229,27 @@ class Follower:
             return self._relation(connection, "longer", chat, number=last.number)
         key = ChatKey(self.account, chat)
         changed = first_changed(connection, key, self.candidates[chat])
-        if changed is None:
-            return self._relation(connection, "branch", chat, number=last.number, at=line)
-        return self._apart(connection, line.line if chat in self.misaligned else changed)
+        if changed is not None:  # a fork would copy what was changed into what the file tells
+            self.shared, self.candidates[chat] = line_rows.told_before(connection, key, changed)
+        return self._branch(connection, chat, self._last(connection, chat).number, line)
 
     def _left_walking(self, connection: Connection, chat: str, line: ImportedLine) -> Relation:
         """The same, where the last chat to agree did so as it stands."""
         walk = self.walks[chat]
-        if walk.half and self.last:  # nothing can part within a message
+        if walk.half:  # nothing can part within a message
             self.shared -= 1
-            line = self.last
-        if not walk.number:
-            return self._apart(connection, line.line)
-        if walk.at_end(connection) and not self.claims.branches_off(connection, chat):
+        elif walk.at_end(connection) and not self.claims.branches_off(connection, chat):
             return self._relation(connection, "longer", chat, number=walk.number)
-        return self._relation(connection, "branch", chat, number=walk.number, at=line)
+        return self._branch(connection, chat, walk.number, line)
+
+    def _branch(
+        self, connection: Connection, chat: str, number: int, line: ImportedLine
+    ) -> Relation:
+        """A branch of a chat at a message, the last that both share, if there is one."""
+        parted = (*self._heard_at, line.line)[self.shared]
+        if not number:
+            return self._apart(connection, parted)
+        return self._relation(connection, "branch", chat, number=number, parted=parted)
 
     def _apart(self, connection: Connection, line: int) -> Relation:
         """A chat of its own, though perhaps it carries the mark of another."""
@@ -275,25 +285,28 @@ class Follower:
         chat: str,
         *,
         number: int = 0,
-        at: ImportedLine | None = None,
+        parted: int | None = None,
     ) -> Relation:
+        key = ChatKey(self.account, chat)
         left = (
-            at is not None
+            parted is not None
             and self.claims.same_file(connection, chat)
             and not self.claims.branches_off(connection, chat)
         )
         walk = self.walks.get(chat)
+        line = walk.line if walk else self.candidates.get(chat, 0)
         return Relation(
             kind=kind,
             chat=chat,
             shared=self.shared,
             lined=walk.lined if walk else self.shared,
-            line=walk.line if walk else self.candidates.get(chat, 0),
+            line=line,
             number=number,
             aligned=chat not in self.misaligned,
-            version=chat_rows.state(connection, ChatKey(self.account, chat)).version,
+            version=chat_rows.state(connection, key).version,
             claimed=chat if left else None,
-            parted=at.line if at and left else None,
+            parted=parted if left else None,
+            gone=0 if kind == "branch" else lined_rows.gone(connection, key, line),
         )
 
     def _enough(self, connection: Connection, chat: str) -> bool:

@@ -17,7 +17,7 @@ __all__ = ["ImportReport", "Outcome", "Tally"]
 
 Outcome = Literal["new", "longer", "branch", "present", "filled", "updated"]
 """new; a longer version of a chat that was there; a branch of one; there already, nothing added;
-a character that a chat had brought by name only, now filled from its card; a newer file of a chat
+a character that a chat had brought by name only, now filled from its card; another file of a chat
 or character that is there, whose changes (marks, swipes, a book, a picture) were taken over."""
 
 _NOTICES_KEPT = 200

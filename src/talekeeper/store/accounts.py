@@ -5,12 +5,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, delete, insert, or_, select, update
 
 from talekeeper.domain.errors import NotFound
-from talekeeper.store.tables import accounts
+from talekeeper.store.tables import accounts, characters, chats
 
-__all__ = ["Account", "find", "get", "insert_account", "listed", "update_account"]
+__all__ = [
+    "Account",
+    "find",
+    "get",
+    "insert_account",
+    "listed",
+    "remove_if_empty",
+    "update_account",
+]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,6 +66,15 @@ def insert_account(connection: Connection, account: Account, *, now: datetime) -
             created_at=now,
         )
     )
+
+
+def remove_if_empty(connection: Connection, name: str) -> None:
+    """Delete the account of that name if it owns no character and no chat."""
+    owned = [
+        select(table.c.id).where(table.c.account_id == accounts.c.id).exists()
+        for table in (characters, chats)
+    ]
+    connection.execute(delete(accounts).where(accounts.c.name == name, ~or_(*owned)))
 
 
 def update_account(connection: Connection, account_id: str, **values: Any) -> None:

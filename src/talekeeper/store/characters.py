@@ -5,19 +5,18 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy import Connection, Row, and_, delete, insert, select, update
 
 from talekeeper.domain.character import Card, Character, DepthPrompt, Persona
 from talekeeper.store.keys import is_id, lookup_key
-from talekeeper.store.tables import character_files, characters, personas
+from talekeeper.store.tables import character_files, characters, imported_cards, personas
 
 __all__ = [
-    "by_fingerprint",
+    "by_digest",
     "by_name",
     "card_from_json",
     "document",
     "file_of",
-    "fingerprint_of",
     "get",
     "get_persona",
     "insert_character",
@@ -26,6 +25,7 @@ __all__ = [
     "listed",
     "listed_personas",
     "persona_by_name",
+    "remember_file",
     "remove",
     "remove_persona",
     "update_character",
@@ -77,11 +77,19 @@ def by_name(connection: Connection, account: str, name: str) -> list[Character]:
     return [_character(row) for row in rows]
 
 
-def by_fingerprint(connection: Connection, account: str, fingerprint: bytes) -> Character | None:
-    """The character imported from a file of exactly these bytes."""
+def by_digest(connection: Connection, account: str, digest: bytes) -> Character | None:
+    """The oldest character that a file of exactly these bytes was imported for."""
     row = connection.execute(
         select(*_COLUMNS)
-        .where(characters.c.account_id == account, characters.c.fingerprint == fingerprint)
+        .join_from(
+            characters,
+            imported_cards,
+            and_(
+                imported_cards.c.account_id == characters.c.account_id,
+                imported_cards.c.character_id == characters.c.id,
+            ),
+        )
+        .where(imported_cards.c.account_id == account, imported_cards.c.digest == digest)
         .order_by(characters.c.id)
         .limit(1)
     ).one_or_none()
@@ -104,7 +112,6 @@ def insert_character(
     character: Character,
     *,
     document: Mapping[str, Any] | None,
-    fingerprint: bytes,
     now: datetime,
 ) -> None:
     """Add a character; ``document`` is the imported card's JSON, unknown fields included."""
@@ -114,7 +121,7 @@ def insert_character(
             id=character.id,
             version=character.version,
             created_at=now,
-            **_values(character.card, document, fingerprint, now),
+            **_values(character.card, document, now),
         )
     )
 
@@ -125,38 +132,24 @@ def update_character(
     character: Character,
     *,
     document: Mapping[str, Any] | None,
-    fingerprint: bytes,
     now: datetime,
 ) -> None:
     """Replace a character's card, document and version."""
     connection.execute(
         update(characters)
         .where(characters.c.account_id == account, characters.c.id == character.id)
-        .values(version=character.version, **_values(character.card, document, fingerprint, now))
+        .values(version=character.version, **_values(character.card, document, now))
     )
 
 
-def _values(
-    card: Card, document: Mapping[str, Any] | None, fingerprint: bytes, now: datetime
-) -> dict[str, Any]:
+def _values(card: Card, document: Mapping[str, Any] | None, now: datetime) -> dict[str, Any]:
     return {
         "name": card.name,
         "name_key": lookup_key(card.name),
         "card": asdict(card),
         "document": dict(document) if document is not None else None,
-        "fingerprint": fingerprint,
         "updated_at": now,
     }
-
-
-def fingerprint_of(connection: Connection, account: str, character_id: str) -> bytes:
-    """The mark of the file a character came from."""
-    found: bytes = connection.execute(
-        select(characters.c.fingerprint).where(
-            characters.c.account_id == account, characters.c.id == character_id
-        )
-    ).scalar_one()
-    return bytes(found)
 
 
 def document(connection: Connection, account: str, character_id: str) -> dict[str, Any] | None:
@@ -191,6 +184,13 @@ def keep_file(
         insert(character_files).values(
             account_id=account, character_id=character_id, kind=kind, content=content
         )
+    )
+
+
+def remember_file(connection: Connection, account: str, character_id: str, digest: bytes) -> None:
+    """Remember that a file of these bytes was imported for a character."""
+    connection.execute(
+        insert(imported_cards).values(account_id=account, character_id=character_id, digest=digest)
     )
 
 

@@ -102,7 +102,7 @@ class ChatState:
     @property
     def settings(self) -> GenerationSettings:
         """The account's settings with the chat's overrides."""
-        return _DEFAULTS.changed(**{**self.account_settings, **self.chat_settings})
+        return _DEFAULTS.changed(**self.account_settings).changed(**self.chat_settings)
 
 
 # The statements of composing and recording are built once: building one costs more than running it.

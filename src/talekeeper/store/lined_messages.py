@@ -13,6 +13,7 @@ __all__ = [
     "LastUntil",
     "LinedMessage",
     "after",
+    "gone",
     "last_until",
     "of_lines",
     "shortened",
@@ -45,6 +46,15 @@ def last_until(connection: Connection, key: ChatKey, line: int) -> LastUntil:
     number, its_line, untouched = row or (0, 0, False)
     newest = connection.execute(select(func.max(messages.c.number)).where(in_chat(messages, key)))
     return LastUntil(number, its_line, bool(untouched), (newest.scalar() or 0) == number)
+
+
+def gone(connection: Connection, key: ChatKey, line: int) -> int:
+    """How many messages of the imported file's lines up to ``line`` are not there any more."""
+    held = select(func.coalesce(func.sum(lines.c.messages), 0)).where(
+        in_chat(lines, key), lines.c.line <= line
+    )
+    there = select(func.count()).where(in_chat(messages, key), messages.c.line <= line)
+    return int(connection.execute(held).scalar_one()) - connection.execute(there).scalar_one()
 
 
 def shortened(connection: Connection, key: ChatKey, line: int) -> int | None:

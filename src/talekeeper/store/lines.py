@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, or
 from talekeeper.store.bulk import insert_rows
 from talekeeper.store.copying import copied
 from talekeeper.store.keys import ChatKey, is_id
-from talekeeper.store.tables import chats, imports, lines, messages
+from talekeeper.store.tables import chats, imported_files, imports, lines, messages
 
 __all__ = [
     "ImportRow",
@@ -30,6 +30,7 @@ __all__ = [
     "remove",
     "remove_after",
     "replace_import",
+    "told_before",
     "with_digest",
 ]
 
@@ -38,12 +39,11 @@ __all__ = [
 class ImportRow:
     """The file a chat came from.
 
-    ``digest`` is a hash of its bytes, ``integrity`` the mark that SillyTavern puts into a chat.
+    ``integrity`` is the mark that SillyTavern puts into a chat.
     """
 
     format: str
     file_name: str
-    digest: bytes
     integrity: str | None
     final_newline: bool
     imported_at: datetime
@@ -59,8 +59,11 @@ class LineRow:
     messages: int = 0
 
 
-def replace_import(connection: Connection, key: ChatKey, row: ImportRow) -> None:
-    """Remember the file a chat comes from, in place of an earlier one."""
+def replace_import(connection: Connection, key: ChatKey, row: ImportRow, digest: bytes) -> None:
+    """Remember the file a chat comes from, in place of an earlier one.
+
+    The hash of all its bytes, ``digest``, is kept beside those of the earlier ones.
+    """
     connection.execute(
         delete(imports).where(imports.c.account_id == key.account, imports.c.chat_id == key.chat)
     )
@@ -70,11 +73,13 @@ def replace_import(connection: Connection, key: ChatKey, row: ImportRow) -> None
             chat_id=key.chat,
             format=row.format,
             file_name=row.file_name,
-            digest=row.digest,
             integrity=row.integrity,
             final_newline=row.final_newline,
             imported_at=row.imported_at,
         )
+    )
+    connection.execute(
+        insert(imported_files).values(account_id=key.account, chat_id=key.chat, digest=digest)
     )
 
 
@@ -94,7 +99,6 @@ def imports_of(
                 imports.c.chat_id,
                 imports.c.format,
                 imports.c.file_name,
-                imports.c.digest,
                 imports.c.integrity,
                 imports.c.final_newline,
                 imports.c.imported_at,
@@ -182,7 +186,6 @@ def copy_until(connection: Connection, source: ChatKey, target: ChatKey, number:
     )
     connection.execute(copied(imports, source, target))
     connection.execute(copied(lines, source, target, lines.c.line <= last_line))
-    _no_longer_whole(connection, target)
     # The mark says which chat a file is, and the copy is another one.
     connection.execute(
         update(imports)
@@ -192,7 +195,7 @@ def copy_until(connection: Connection, source: ChatKey, target: ChatKey, number:
 
 
 def forget_after(connection: Connection, key: ChatKey, number: int) -> None:
-    """Let go of the lines after the one that holds message ``number`` or the last before it."""
+    """Let go of the bytes of lines that hold only messages above ``number``; places stay."""
     last_line = (
         select(func.coalesce(func.max(messages.c.line), 0))
         .where(
@@ -203,9 +206,10 @@ def forget_after(connection: Connection, key: ChatKey, number: int) -> None:
         .scalar_subquery()
     )
     connection.execute(
-        delete(lines).where(_in(key), lines.c.chain.is_not(None), lines.c.line > last_line)
+        update(lines)
+        .where(_in(key), lines.c.chain.is_not(None), lines.c.line > last_line)
+        .values(raw=b"")
     )
-    _no_longer_whole(connection, key)
 
 
 def forget_text(connection: Connection, key: ChatKey, numbers: Sequence[int]) -> None:
@@ -215,39 +219,27 @@ def forget_text(connection: Connection, key: ChatKey, numbers: Sequence[int]) ->
     staying = select(messages.c.line).where(
         mine, messages.c.line.in_(going), messages.c.number.not_in(numbers)
     )
-    changed = connection.execute(
+    connection.execute(
         update(lines)
         .where(_in(key), lines.c.line.in_(going), lines.c.line.not_in(staying))
         .values(raw=b"")
     )
-    if changed.rowcount:
-        _no_longer_whole(connection, key)
-
-
-def _no_longer_whole(connection: Connection, key: ChatKey) -> None:
-    """The chat is not what its file was any more: the same file again is not there already."""
-    connection.execute(
-        update(imports)
-        .where(imports.c.account_id == key.account, imports.c.chat_id == key.chat)
-        .values(digest=b"")
-    )
 
 
 def with_digest(connection: Connection, account: str, digest: bytes) -> str | None:
-    """The oldest visible chat that was imported from a file of exactly these bytes."""
+    """The oldest visible chat into which a file of exactly these bytes came."""
+    same_chat = and_(
+        chats.c.account_id == imported_files.c.account_id, chats.c.id == imported_files.c.chat_id
+    )
     return connection.execute(
-        select(imports.c.chat_id)
-        .join_from(
-            imports,
-            chats,
-            and_(chats.c.account_id == imports.c.account_id, chats.c.id == imports.c.chat_id),
-        )
+        select(chats.c.id)
+        .join_from(imported_files, chats, same_chat)
         .where(
-            imports.c.account_id == account,
-            imports.c.digest == digest,
+            imported_files.c.account_id == account,
+            imported_files.c.digest == digest,
             chats.c.importing_since.is_(None),
         )
-        .order_by(imports.c.chat_id)
+        .order_by(chats.c.id)
         .limit(1)
     ).scalar()
 
@@ -278,9 +270,22 @@ def remove(connection: Connection, key: ChatKey, numbers: Sequence[int]) -> None
         connection.execute(delete(lines).where(_in(key), lines.c.line.in_(batch)))
 
 
-def remove_after(connection: Connection, key: ChatKey, line: int) -> None:
-    """Let go of all lines above one."""
-    connection.execute(delete(lines).where(_in(key), lines.c.line > line))
+def remove_after(
+    connection: Connection, key: ChatKey, line: int, *, only_told: bool = False
+) -> None:
+    """Let go of the lines above one; ``only_told``: of those that hold or held messages."""
+    conditions = [lines.c.chain.is_not(None)] if only_told else []
+    connection.execute(delete(lines).where(_in(key), lines.c.line > line, *conditions))
+
+
+def told_before(connection: Connection, key: ChatKey, line: int) -> tuple[int, int]:
+    """(how many, the last) of the lines before one that hold or held messages."""
+    count, last = connection.execute(
+        select(func.count(), func.max(lines.c.line)).where(
+            _in(key), lines.c.line < line, lines.c.chain.is_not(None)
+        )
+    ).one()
+    return count, last or 0
 
 
 def last(connection: Connection, key: ChatKey) -> int:

@@ -1,5 +1,6 @@
 """From a path or URL to a database that has the schema this version needs."""
 
+import os
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,13 +14,17 @@ from talekeeper.store.sqlite import SqliteDatabase
 
 __all__ = ["connect", "open_database"]
 
+_MEMORY = ":memory:"
+"""What SQLite itself calls a database that is in no file."""
+
 
 async def open_database(where: str | Path) -> Database:
     """Open, and create or migrate where needed.
 
-    ``where`` is a file path, ``sqlite:///path``, ``sqlite://`` (in memory) or
-    ``postgresql://user:password@host/database``. Raises InvalidInput for anything else, StoreError
-    where it cannot be opened, StoreTooNew where a newer Talekeeper wrote it.
+    ``where`` is a file path, ``sqlite:///path``, ``sqlite://`` or ``:memory:`` (in memory) or
+    ``postgresql://user:password@host/database``. A file's folder must be there. Raises
+    InvalidInput for anything else, StoreError where it cannot be opened, StoreTooNew where a newer
+    Talekeeper wrote it.
     """
     database = connect(where)
     try:
@@ -33,7 +38,7 @@ async def open_database(where: str | Path) -> Database:
 def connect(where: str | Path) -> Database:
     """The database at ``where`` as it is; its schema may be missing or old."""
     if isinstance(where, Path) or "://" not in where:
-        return _file(Path(where))
+        return SqliteDatabase(None) if str(where) == _MEMORY else _file(Path(where))
     try:
         url = make_url(where)
     except ArgumentError as error:
@@ -49,7 +54,7 @@ def connect(where: str | Path) -> Database:
         raise InvalidInput(
             f"Talekeeper keeps its data in SQLite or PostgreSQL, not in {url.drivername!r}."
         )
-    if url.database in (None, "", ":memory:"):
+    if url.database in (None, "", _MEMORY):
         return SqliteDatabase(None)
     return _file(Path(url.database))
 
@@ -58,8 +63,6 @@ def _file(path: Path) -> SqliteDatabase:
     if str(path) in ("", "."):
         raise InvalidInput("Name a database file.")
     path = path.expanduser()
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"The folder {path.parent} cannot be made: {error.strerror}.") from error
+    if not os.path.isdir(path.parent):  # noqa: PTH112 - never raises
+        raise StoreError(f"There is no folder {path.parent} for the database; make it first.")
     return SqliteDatabase(path)

@@ -23,6 +23,8 @@ __all__ = [
     "character_files",
     "characters",
     "chats",
+    "imported_cards",
+    "imported_files",
     "imports",
     "lines",
     "messages",
@@ -76,16 +78,13 @@ characters = Table(
     Column("name_key", String, nullable=False),
     Column("card", Json, nullable=False),
     Column("document", Json),
-    Column("fingerprint", Blob, nullable=False),
     Column("version", Integer, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
     ForeignKeyConstraint(["account_id"], ["accounts.id"], ondelete="CASCADE"),
     Index(None, "account_id", "name_key"),
-    Index(None, "account_id", "fingerprint"),
 )
-"""``card`` holds the fields Talekeeper understands, ``document`` the imported JSON whole;
-``fingerprint`` is a mark of the file it came from."""
+"""``card`` holds the fields Talekeeper understands, ``document`` the imported JSON whole."""
 
 character_files = Table(
     "character_files",
@@ -97,6 +96,17 @@ character_files = Table(
     _of("characters", "character_id"),
 )
 """The file a character was imported from, byte for byte; ``kind`` is png or json."""
+
+imported_cards = Table(
+    "imported_cards",
+    metadata,
+    Column("account_id", Id, primary_key=True),
+    Column("character_id", Id, primary_key=True),
+    Column("digest", Blob, primary_key=True),
+    _of("characters", "character_id"),
+    Index(None, "account_id", "digest"),
+)
+"""Every file of a character that was imported; ``digest`` is a hash of all its bytes."""
 
 personas = Table(
     "personas",
@@ -210,14 +220,23 @@ imports = Table(
     Column("chat_id", Id, primary_key=True),
     Column("format", String, nullable=False),
     Column("file_name", String, nullable=False),
-    Column("digest", Blob, nullable=False),
     Column("integrity", String),
     Column("final_newline", Boolean, nullable=False),
     Column("imported_at", UtcDateTime, nullable=False),
     _of("chats", "chat_id"),
+)
+"""The file a chat was imported from; the last one, where it came in longer later."""
+
+imported_files = Table(
+    "imported_files",
+    metadata,
+    Column("account_id", Id, primary_key=True),
+    Column("chat_id", Id, primary_key=True),
+    Column("digest", Blob, primary_key=True),
+    _of("chats", "chat_id"),
     Index(None, "account_id", "digest"),
 )
-"""The file a chat was imported from; ``digest`` is a hash of all its bytes."""
+"""Every file that came into a chat; ``digest`` is a hash of all its bytes."""
 
 lines = Table(
     "lines",

@@ -28,7 +28,6 @@ def upgrade() -> None:
         sa.Column("name_key", sa.String(), nullable=False),
         sa.Column("card", Json, nullable=False),
         sa.Column("document", Json, nullable=True),
-        sa.Column("fingerprint", sa.LargeBinary(), nullable=False),
         sa.Column("version", sa.Integer(), nullable=False),
         sa.Column("created_at", UtcDateTime(), nullable=False),
         sa.Column("updated_at", UtcDateTime(), nullable=False),
@@ -36,12 +35,6 @@ def upgrade() -> None:
             ["account_id"], ["accounts.id"], name=op.f("fk_characters_accounts"), ondelete="CASCADE"
         ),
         sa.PrimaryKeyConstraint("account_id", "id", name=op.f("pk_characters")),
-    )
-    op.create_index(
-        op.f("ix_characters_account_id_fingerprint"),
-        "characters",
-        ["account_id", "fingerprint"],
-        unique=False,
     )
     op.create_index(
         op.f("ix_characters_account_id_name_key"),
@@ -113,12 +106,32 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("account_id", "character_id", name=op.f("pk_character_files")),
     )
     op.create_table(
+        "imported_cards",
+        sa.Column("account_id", Id, nullable=False),
+        sa.Column("character_id", Id, nullable=False),
+        sa.Column("digest", sa.LargeBinary(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["account_id", "character_id"],
+            ["characters.account_id", "characters.id"],
+            name=op.f("fk_imported_cards_characters"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint(
+            "account_id", "character_id", "digest", name=op.f("pk_imported_cards")
+        ),
+    )
+    op.create_index(
+        op.f("ix_imported_cards_account_id_digest"),
+        "imported_cards",
+        ["account_id", "digest"],
+        unique=False,
+    )
+    op.create_table(
         "imports",
         sa.Column("account_id", Id, nullable=False),
         sa.Column("chat_id", Id, nullable=False),
         sa.Column("format", sa.String(), nullable=False),
         sa.Column("file_name", sa.String(), nullable=False),
-        sa.Column("digest", sa.LargeBinary(), nullable=False),
         sa.Column("integrity", sa.String(), nullable=True),
         sa.Column("final_newline", sa.Boolean(), nullable=False),
         sa.Column("imported_at", UtcDateTime(), nullable=False),
@@ -130,8 +143,24 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("account_id", "chat_id", name=op.f("pk_imports")),
     )
+    op.create_table(
+        "imported_files",
+        sa.Column("account_id", Id, nullable=False),
+        sa.Column("chat_id", Id, nullable=False),
+        sa.Column("digest", sa.LargeBinary(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["account_id", "chat_id"],
+            ["chats.account_id", "chats.id"],
+            name=op.f("fk_imported_files_chats"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint("account_id", "chat_id", "digest", name=op.f("pk_imported_files")),
+    )
     op.create_index(
-        op.f("ix_imports_account_id_digest"), "imports", ["account_id", "digest"], unique=False
+        op.f("ix_imported_files_account_id_digest"),
+        "imported_files",
+        ["account_id", "digest"],
+        unique=False,
     )
     op.create_table(
         "lines",
