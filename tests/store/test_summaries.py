@@ -1,7 +1,9 @@
 """The nodes of summaries in a database: what compose reads, and what an edit makes anew."""
 
+import json
 from datetime import UTC, datetime
 from functools import partial
+from io import BytesIO
 from math import ceil, log
 from random import Random
 
@@ -9,7 +11,6 @@ import pytest
 from sqlalchemy import Connection
 
 from talekeeper import Keeper
-from talekeeper.domain.chat import Role
 from talekeeper.domain.summary import Place, Summariser, Summary, frontier, merge_fingerprint
 from talekeeper.store import summaries as rows
 from talekeeper.store.database import Database
@@ -124,29 +125,32 @@ def _is_above(place: Place, other: Place) -> bool:
     return False
 
 
-async def _talk(keeper: Keeper, chat: str, messages: int) -> None:
+def _file(messages: int) -> BytesIO:
+    lines: list[dict[str, object]] = [{"user_name": "Anna", "character_name": "Mira"}]
     for number in range(messages):
-        role: Role = "assistant" if number % 2 else "user"
-        await keeper.record(chat, f"Said {number}.", role=role)
+        name = ("Anna", "Mira")[number % 2]
+        lines.append({"name": name, "is_user": name == "Anna", "mes": f"Said {number}."})
+    return BytesIO("".join(json.dumps(line) + "\n" for line in lines).encode())
 
 
 @pytest.mark.parametrize("database_url", ["memory", "postgres"], indirect=True)
 def test_an_edit_makes_few_nodes_anew(database_url: str) -> None:
     async def story() -> None:
         async with opened_database(database_url) as database:
-            keeper, key = await _chat(database)
+            keeper, _ = await _chat(database)
             await keeper.settings.change(
                 context_limit=400, reserve=0, tokenizer="approximate", shares={"summary": 0.3}
             )
-            await _talk(keeper, key.chat, 3_000)
-            made = await keeper.summaries.settle(key.chat)
-            nodes = (await keeper.summaries.show(key.chat)).nodes
+            chat = (await keeper.files.import_stream(_file(3_000), "Tale.jsonl")).id
+            assert chat is not None
+            made = await keeper.summaries.settle(chat)
+            nodes = (await keeper.summaries.show(chat)).nodes
             assert made.made >= len(nodes) > 180
             long_term = sum(node.place.tier == 2 for node in nodes)
             most = 3 + ceil(log(long_term, 4))
             for number in (2, 1_500, 2_900):
-                await keeper.messages.edit(key.chat, number, "Said otherwise.")
-                anew = await keeper.summaries.settle(key.chat)
+                await keeper.messages.edit(chat, number, "Said otherwise.")
+                anew = await keeper.summaries.settle(chat)
                 assert 1 <= anew.made <= most, (number, anew, long_term)
 
     run(story())
