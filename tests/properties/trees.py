@@ -30,7 +30,9 @@ def check_tree(told: Told, nodes: Sequence[Summary]) -> None:
         above, covered = node.place, False
         for _ in range(TIERS):
             above = above.parent
-            covered = covered or (above in places and _valid(places[above]))
+            there = places.get(above)
+            tells = there is not None and _valid(there) and there.last >= node.last
+            covered = covered or tells
         assert node.covered == covered, f"{node.name}: covered is {node.covered}"
     for node, following in pairwise(nodes):
         if node.place.tier == following.place.tier:
@@ -96,6 +98,7 @@ def check_settled(told: Told, settings: GenerationSettings, nodes: Sequence[Summ
 def _check_merges(nodes: Sequence[Summary], window: int) -> None:
     """Four that stand side by side and have left the window have a parent that tells of them."""
     places = {node.place: node for node in nodes}
+    below = set(places)
     last = max((place.position for place in places if place.tier == 0), default=-1)
     for tier, size in ((1, 4), (2, 16)):
         for position in range((last + 1) // size):
@@ -104,6 +107,8 @@ def _check_merges(nodes: Sequence[Summary], window: int) -> None:
             if not children or children[-1].last >= window:
                 continue
             if any(not _valid(child) for child in children):
+                continue
+            if any(child not in places and below & set(child.children) for child in place.children):
                 continue
             assert place in places, f"{place} is missing"
             assert _valid(places[place]), f"{places[place].name} is stale"

@@ -67,7 +67,7 @@ REGIMES: tuple[dict[str, Any], ...] = (
         "shares": {"summary": 0.4, "digest": 0.05},
         "strategy": "truncate",
     },
-    {"context_limit": 700, "reserve": 0, "shares": {"summary": 0.5, "digest": 0.1}},
+    {"context_limit": 700, "reserve": 0, "shares": {"summary": 0.4, "digest": 0.05}},
     {"context_limit": 300, "reserve": 20, "post_history": "Stay in the scene."},
     {"context_limit": 600, "reserve": 100, "names": "never", "prefill": "{{char}}:"},
     {"context_limit": 500, "reserve": 0, "tokenizer": "o200k_base"},

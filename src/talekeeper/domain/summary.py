@@ -7,7 +7,7 @@ Knows no store and no model.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
@@ -222,10 +222,21 @@ def frontier(nodes: Iterable[Summary], *, window: int, before: int) -> list[Summ
         overlaps = node.place.tier == 0 and node.first < window and node.last < before
         if not node.valid or not (node.last < min(window, before) or overlaps):
             continue
-        above = node.place
-        while above.tier < highest and above not in sent:
-            above = above.parent
-        if above not in sent:
+        if not _told_above(node, sent, highest):
             sent[node.place] = node
             highest = max(highest, node.place.tier)
     return sorted(sent.values(), key=lambda node: node.first)
+
+
+def _told_above(node: Summary, sent: Mapping[Place, Summary], highest: int) -> bool:
+    """Whether a sent node tells of it: one above it that reaches as far.
+
+    A roll-up of fewer than four ends before what stands beside its children.
+    """
+    above = node.place
+    while above.tier < highest:
+        above = above.parent
+        found = sent.get(above)
+        if found is not None and node.last <= found.last:
+            return True
+    return False

@@ -194,6 +194,12 @@ def test_a_long_way_down_to_what_is_sent() -> None:
     assert _sent(nodes) == ["recent-0", "long_term_2-1"]
 
 
+def test_a_roll_up_of_two_does_not_tell_of_what_follows() -> None:
+    rolled_up = _node(3, 0, last=64)
+    nodes = [_node(2, 0), _node(2, 1), rolled_up, _node(1, 8), _node(0, 36)]
+    assert _sent(nodes) == ["long_term_2-0", "merged-8", "recent-36"]
+
+
 def test_only_a_recent_node_overlaps_the_window() -> None:
     nodes = [*RECENT[:4], _node(1, 0)]
     assert _sent(nodes, window=9) == ["merged-0"]
