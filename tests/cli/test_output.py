@@ -97,13 +97,14 @@ def test_what_stayed_out_is_told_in_runs_from_the_oldest(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "120")
-    with SyncKeeper.open(cli.db) as keeper:
+    with SyncKeeper.open(cli.db, settle="off") as keeper:
         keeper.characters.add(name="Mira")
         chat = keeper.chats.start("Mira", title="Long")
         for _ in range(1_100):
             keeper.record(chat.id, LONG)
         keeper.messages.exclude(chat.id, 900)
-    out = cli("preview", "long", "--no-live-cap", "--context-limit", "8000")
+    given = ("--no-live-cap", "--context-limit", "8000", "--strategy", "truncate")
+    out = cli("preview", "long", *given)
     found = out.partition("Stayed out\n")[2].splitlines()
     assert len(found) == 4
     assert re.match(r"  [0-9,]+ messages \(1-[0-9,]+\)[^:]*: ", found[0])
