@@ -74,7 +74,7 @@ def take_over(
         assert _shared(told, tale) == len(_heard(tale)), "not all of the file is there"
         return told
     if report.outcome == "new":
-        told = Told(id=report.id, members=[], persona="Anna", root=tale.root)
+        told = Told(id=report.id, members=["Mira"], persona="Anna", root=tale.root)
         shared = 0
     elif report.outcome == "branch":
         assert forked_from is not None
