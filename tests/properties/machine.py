@@ -321,6 +321,27 @@ class Lives(Summing):
         self.touched.append((account, told))
         self.check_export(account, told)
 
+    @rule(name=who, number=pick, at=pick, late=st.sampled_from((None, None, True, False)))
+    def play_on(self, name: str, number: int, at: int, late: bool | None) -> None:
+        """Out to SillyTavern, a line more there, and in again; ``late``: excluded meanwhile."""
+        account, told = self.chat(name, number)
+        # Several chats may have the mark of a file; and words beside calls that nobody answered
+        # stand in two lines, of which the second holds no message.
+        if told.root is not None or told.asks_in_vain:
+            return
+        out = BytesIO()
+        self.do(account.keeper.files.export_chat(told.id, out))
+        if late is not None:
+            self.exclude(name, number, at, late)
+        said = self.new_text("{word}", 1)
+        more = message_line("user", [said], 0, hidden=False).raw
+        source = BytesIO(out.getvalue() + b"\n" + more)
+        report = self.do(account.keeper.files.import_stream(source, "played on.jsonl"))
+        assert (report.outcome, report.added, report.id) == ("longer", 1, told.id)
+        told.add(account.in_force(told), "user", "Anna", [said])
+        told.raw = None
+        self.check_export(account, told)
+
     def tale_line(self, data: st.DataObject) -> TaleLine:
         """A line of any kind."""
         kinds = ("user", "user", "assistant", "assistant", "assistant", "system", "tool", "blank")

@@ -165,6 +165,16 @@ class Told:
         together = {m.number for m in turn if m.answers in keys or asks(m) & keys}
         return together | {said.number}
 
+    @property
+    def asks_in_vain(self) -> bool:
+        """Whether a message has both words and calls, and no result follows it."""
+        following = [message.answers for message in self.messages[1:]] + [None]
+        return any(
+            message.text and asked and answers not in {call.id for call in asked}
+            for message, answers in zip(self.messages, following, strict=False)
+            for asked in [message.calls[message.active]]
+        )
+
     def take_away(self, numbers: Iterable[int]) -> None:
         """Delete messages."""
         gone = set(numbers)
