@@ -263,7 +263,7 @@ async def _on_postgres(report: Report, scale: Scale, folder: Path) -> None:
         report.add(Skipped(section="compose", name=name, reason=f"no {error.name} here"))
         return
     with server as url:
-        async with Keeper.open(url) as keeper:
+        async with Keeper.open(url, settle="off") as keeper:
             chats = {
                 messages: await imported(keeper, folder, specs(messages)["solo"])
                 for messages in (scale.short, scale.postgres)

@@ -19,7 +19,7 @@ async def measure(report: Report, scale: Scale, folder: Path) -> None:
     path = folder / "forks.db"
     sent: dict[int, int] = {}
     taken: dict[int, float] = {}
-    async with Keeper.open(path) as keeper:
+    async with Keeper.open(path, settle="off") as keeper:
         for messages in (scale.short, scale.forked):
             spec = ChatSpec(name=f"fork-{messages}", messages=messages)
             chat = await imported(keeper, folder, spec)

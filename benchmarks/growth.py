@@ -23,7 +23,7 @@ Work = Callable[[], Awaitable[object]]
 
 async def measure(report: Report, scale: Scale, folder: Path) -> None:
     """Add the figures of growth."""
-    async with Keeper.open(database_file(folder)) as keeper:
+    async with Keeper.open(database_file(folder), settle="off") as keeper:
         chats = {
             messages: await imported(keeper, folder, specs(messages)["solo"])
             for messages in (scale.short, scale.long)
@@ -55,7 +55,7 @@ async def _listing(keeper: Keeper, chats: Mapping[int, str], scale: Scale) -> li
 async def _chats(scale: Scale, folder: Path) -> Figure:
     times: dict[int, list[float]] = {}
     for count in (_FEW, scale.chats):
-        async with Keeper.open(folder / f"list-{count}.db") as keeper:
+        async with Keeper.open(folder / f"list-{count}.db", settle="off") as keeper:
             await keeper.characters.add(name="Mira", first_mes="You came back, {{user}}!")
             for _ in range(count):
                 await keeper.chats.start("Mira", persona="Anna")

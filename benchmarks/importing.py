@@ -78,7 +78,7 @@ async def _speed(spec: ChatSpec, title: str, folder: Path) -> list[Figure]:
     best = busy = 0.0
     for attempt in range(1, _ROUNDS + 1):
         file = _written(folder, replace(spec, seed=spec.seed + attempt), title)
-        async with Keeper.open(folder / f"{spec.name}-{attempt}.db") as keeper:
+        async with Keeper.open(folder / f"{spec.name}-{attempt}.db", settle="off") as keeper:
             with clocked() as taken:
                 await keeper.files.import_file(file.path)
         best = max(best, file.messages / taken.wall)
@@ -132,7 +132,7 @@ def _row(item: tuple[int, bytes]) -> tuple[int, str, str, str, bytes]:
 async def _again(file: _File, folder: Path) -> list[Figure]:
     """The same file once more, out again, and a dry run of it."""
     speeds: dict[str, float] = {}
-    async with Keeper.open(folder / "again.db") as keeper:
+    async with Keeper.open(folder / "again.db", settle="off") as keeper:
         await keeper.files.import_file(file.path)
         with clocked() as taken:
             report = await keeper.files.import_file(file.path)
@@ -143,7 +143,7 @@ async def _again(file: _File, folder: Path) -> list[Figure]:
             await keeper.files.export_chat(report.id or "", stream)
         assert out.read_bytes() == file.path.read_bytes()
         speeds["export, byte for byte"] = file.messages / taken.wall
-    async with Keeper.open(folder / "dry.db") as keeper:
+    async with Keeper.open(folder / "dry.db", settle="off") as keeper:
         with clocked() as taken:
             await keeper.files.import_file(file.path, dry_run=True)
         speeds["dry run"] = file.messages / taken.wall
