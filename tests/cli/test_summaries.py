@@ -46,7 +46,7 @@ def test_before_it_is_settled_it_says_what_is_missing(cli: Cli, tmp_path: Path) 
     turns = (line for _ in range(TURNS) for line in (said("And then?"), reply("Then it rained.")))
     path.write_bytes(chat_file(header(), *turns).getvalue())
     cli("import", str(path))
-    assert "older ('talekeeper settle')" in cli("summary", "show", "lamps")
+    assert "older ('talekeeper settle')" in " ".join(cli("summary", "show", "lamps").split())
 
 
 def test_show_tells_what_is_in_the_prompt(cli: Cli, long: str) -> None:

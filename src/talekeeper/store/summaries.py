@@ -361,15 +361,19 @@ def _renew(connection: Connection, key: ChatKey, place: Place, known: dict[Place
 def _cover(
     connection: Connection, key: ChatKey, path: Collection[Place], known: dict[Place, Summary]
 ) -> None:
-    """Mark who stands under a valid node: walks the path, and what else its changes reach."""
-    waiting = [(place, False) for place in path if place.parent not in path]
+    """Mark who stands under a valid node: walks the path, and what else its changes reach.
+
+    A node covers no further than it tells: one below that came later is not hidden by it.
+    """
+    waiting = [(place, 0) for place in path if place.parent not in path]
     while waiting:
-        place, covered = waiting.pop()
+        place, until = waiting.pop()
         node = known.get(place)
+        covered = node is not None and node.last <= until
         turned = node is not None and node.covered != covered
         if turned:
             _change(connection, key, place, covered=covered)
         if place.tier and (place in path or (turned and node is not None and not node.valid)):
             known |= at(connection, key, set(place.children) - known.keys())
-            below = covered or (node is not None and node.valid)
+            below = max(until, node.last) if node is not None and node.valid else until
             waiting += ((child, below) for child in place.children)
