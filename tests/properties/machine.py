@@ -6,10 +6,11 @@ from dataclasses import replace
 from io import BytesIO
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
 
-from talekeeper import Context, NotFound
+from talekeeper import Context, NotFound, UnreadableFile
 from talekeeper.domain.chat import Role
 from tests.properties.importing import expected_outcome, take_over
 from tests.properties.isolation import FOREIGN, Theirs
@@ -306,7 +307,12 @@ class Lives(Summing):
         self.import_tale(account, replace(tale, lines=lines, ends_with_newline=newline))
 
     def import_tale(self, account: Account, tale: Tale) -> None:
-        """Import a file, here and there."""
+        """Import a file, here and there; one of which nothing can be read is refused."""
+        if not tale.messages and any(line.raw == b"not a line" for line in tale.lines):
+            with pytest.raises(UnreadableFile):
+                source = BytesIO(tale.raw)
+                self.do(account.keeper.files.import_stream(source, f"tale {tale.root}.jsonl"))
+            return
         self.tales.append(tale)
         expected = expected_outcome(account.chats, tale)
         before = self.rows()
