@@ -309,9 +309,9 @@ class Lives(Summing):
     def import_tale(self, account: Account, tale: Tale) -> None:
         """Import a file, here and there; one of which nothing can be read is refused."""
         if not tale.messages and any(line.raw == b"not a line" for line in tale.lines):
+            refused = account.keeper.files.import_stream(BytesIO(tale.raw), "tale.jsonl")
             with pytest.raises(UnreadableFile):
-                source = BytesIO(tale.raw)
-                self.do(account.keeper.files.import_stream(source, f"tale {tale.root}.jsonl"))
+                self.do(refused)
             return
         self.tales.append(tale)
         expected = expected_outcome(account.chats, tale)
