@@ -46,7 +46,7 @@ demo: $(VENV)/.core    ## set up, then show what a character sees in a long chat
 	@$(BIN)/talekeeper demo
 
 test: $(VENV)/.dev     ## set up, then run every test
-	@$(BIN)/python -m pytest -n 2 --dist loadscope -q
+	@PYTHONHASHSEED=1 $(BIN)/python -m pytest -n 2 --dist loadscope -q
 
 lint: $(VENV)/.dev     ## formatting, lint rules, strict types
 	@$(BIN)/ruff format --check .

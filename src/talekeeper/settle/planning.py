@@ -84,7 +84,7 @@ def window_of(connection: Connection, state: ChatState) -> int:
     lines = live_rows.live(connection, state.key, limit=most + 1)
     if not settings.live_cap:
         most, cap = LAST_NUMBER, settings.budget
-        while len(lines) < state.messages and sum(line.tokens for line in lines) < cap:
+        while 0 < len(lines) < state.messages and sum(line.tokens for line in lines) < cap:
             wanted = 2 * len(lines)
             lines = live_rows.live(connection, state.key, limit=wanted)
             if len(lines) < wanted:

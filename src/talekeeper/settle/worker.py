@@ -81,7 +81,8 @@ class Worker:
             outcome = await self._take(key)
             if self._report is not None:
                 self._report(outcome)
-            worked = worked or outcome.state in ("done", "more")
+            # A chat in which nothing could be written is left to a later round.
+            worked = worked or outcome.state == "done" or outcome.made > 0
         return worked
 
     async def _take(self, key: ChatKey) -> Outcome:
