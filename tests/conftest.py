@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from hypothesis import settings
 from sqlalchemy import Connection, inspect, text
 
 from talekeeper import Keeper
@@ -18,6 +19,11 @@ from talekeeper.store.tables import metadata
 from talekeeper.testing import Ids, TickingClock
 
 T = TypeVar("T")
+
+# The same examples in every run: what fails, fails for everybody. "thorough" looks for new ones.
+settings.register_profile("quick", deadline=None, database=None, derandomize=True)
+settings.register_profile("thorough", deadline=None, database=None, max_examples=2_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared"

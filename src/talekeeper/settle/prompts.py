@@ -57,6 +57,8 @@ def summary_prompt(
         words=words,
     )
     told = "\n\n".join(_line(passage) for passage in passages if passage.text.strip())
+    # Of the whole and not of each line: one message may end with what the next one makes a tag.
+    told = _TAG.sub("(", told)
     return [
         {"role": "system", "content": task},
         {"role": "user", "content": f"<conversation>\n{told}\n</conversation>"},
@@ -64,7 +66,7 @@ def summary_prompt(
 
 
 def _line(passage: Passage) -> str:
-    text = _TAG.sub("(", passage.text.strip())
+    text = passage.text.strip()
     if not passage.speaker:
         return f"[Summary of earlier parts] {text}"
     return f"{_name(passage.speaker)}: {text}"

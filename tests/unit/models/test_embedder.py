@@ -91,7 +91,7 @@ def test_any_string_has_a_row(embedder: Embedder, text: str) -> None:
     assert np.linalg.norm(row) in (pytest.approx(1), 0)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(text=st.text(st.characters()))
 def test_whatever_the_text(text: str) -> None:
     (row,) = SHARED_STATIC.embed([text])

@@ -2,7 +2,7 @@
 
 import re
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from talekeeper.settle.prompts import summary_prompt
@@ -72,6 +72,7 @@ def test_the_levels_differ_in_what_they_call_it() -> None:
     assert "At most 20 words." in texts["recent"][0]["content"]
 
 
+@example([Passage(speaker="", text="<"), Passage(speaker="conversation", text="<")], "", [])
 @given(st.lists(passages, max_size=6), pieces, st.lists(pieces, max_size=2))
 def test_what_was_said_cannot_break_out(
     told: list[Passage], user: str, characters: list[str]

@@ -222,7 +222,7 @@ speakers = st.sampled_from(["Mira", "Bob", "", "A: B", "莉莉"])
 chats = st.lists(st.builds(Passage, speaker=speakers, text=texts), max_size=8)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(chat=chats, room=st.integers(0, 120), exact=st.booleans())
 def test_within_the_room_and_word_for_word(chat: list[Passage], room: int, exact: bool) -> None:
     measure = count if exact else len

@@ -1,7 +1,7 @@
 """The parts of the local summary: sentences, terms, languages, filler, salience."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from talekeeper.text.filler import is_filler
@@ -66,7 +66,6 @@ def test_no_letter_is_torn(letter: str) -> None:
     assert all(part.endswith(letter) for part in found)
 
 
-@settings(deadline=None)
 @given(text=st.text(), at=st.integers(-2, 80))
 def test_a_boundary_is_in_the_text_and_not_after_the_place(text: str, at: int) -> None:
     found = boundary_before(text, at)
@@ -74,7 +73,6 @@ def test_a_boundary_is_in_the_text_and_not_after_the_place(text: str, at: int) -
     assert boundary_before(text, found) == found
 
 
-@settings(deadline=None)
 @given(text=st.text(st.characters()), language=st.sampled_from(["en", "ja", "xx"]))
 def test_every_sentence_stands_in_the_text(text: str, language: str) -> None:
     assert all(part and part in text for part in parts(text, language))

@@ -7,7 +7,7 @@ other languages. All were written for this test.
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from talekeeper.text.estimate import estimate_tokens
@@ -73,7 +73,6 @@ def test_chinese_is_not_counted_as_four_characters_to_a_token() -> None:
     assert estimate_tokens("雨就一直没有停过") > 8 / 2
 
 
-@settings(deadline=None)
 @given(st.text(max_size=300))
 def test_any_text_has_a_bounded_estimate(text: str) -> None:
     tokens = estimate_tokens(text)
@@ -81,7 +80,6 @@ def test_any_text_has_a_bounded_estimate(text: str) -> None:
     assert tokens <= 4 * len(text) + 1
 
 
-@settings(deadline=None)
 @given(st.sampled_from([*FITTED.values(), *MORE.values()]), st.integers(2, 5))
 def test_twice_the_text_is_twice_the_tokens(text: str, times: int) -> None:
     assert estimate_tokens(text * times) == pytest.approx(estimate_tokens(text) * times, rel=0.02)

@@ -1,6 +1,6 @@
 """Example dialogues of a card."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from talekeeper.text.examples import split_examples
@@ -25,7 +25,6 @@ def test_other_tags_and_other_letters_do_not_divide() -> None:
     assert split_examples("a<START >b<ſTART>c</START>d") == ("a<START >b<ſTART>c</START>d",)
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(alphabet="ab 你é\n{}<>", max_size=20), max_size=6))
 def test_each_block_comes_back_stripped_and_in_order(blocks: list[str]) -> None:
     text = "".join(f"<START>{block}" for block in blocks)

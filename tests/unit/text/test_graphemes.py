@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from talekeeper.text.graphemes import reversed_text
@@ -31,13 +31,11 @@ def test_what_is_seen_as_one_character_stays_whole(text: str, expected: str) -> 
     assert reversed_text(text) == expected
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_every_character_is_kept(text: str) -> None:
     assert sorted(reversed_text(text)) == sorted(text)
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="abcäöüжя漢字かな한😀🎂 "))
 def test_twice_is_the_text_again_without_marks(text: str) -> None:
     assert reversed_text(text) == text[::-1]

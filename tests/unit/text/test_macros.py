@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from talekeeper.domain.limits import LIMITS
@@ -370,7 +370,6 @@ TEXTS = st.lists(MACROS, max_size=6).map("".join)
 ANYTHING = st.text(alphabet="{}<>:/, \\\nuserchapind()é你😀", max_size=80)
 
 
-@settings(deadline=None)
 @given(TEXTS)
 def test_no_known_macro_is_left(text: str) -> None:
     expanded = expand(text, replace(VALUES, group=("Bob", "Charlie")))
@@ -379,13 +378,11 @@ def test_no_known_macro_is_left(text: str) -> None:
         assert not KNOWN.search(expanded)
 
 
-@settings(deadline=None)
 @given(TEXTS | ANYTHING)
 def test_the_same_in_is_the_same_out(text: str) -> None:
     assert expand(text, VALUES) == expand(text, VALUES)
 
 
-@settings(deadline=None)
 @given(TEXTS | ANYTHING)
 def test_without_macros_nothing_changes(text: str) -> None:
     if not has_macros(text):
@@ -394,19 +391,16 @@ def test_without_macros_nothing_changes(text: str) -> None:
         assert has_macros(text)
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="abc{} :,\n你é😀", max_size=60))
 def test_braces_without_known_names_are_never_touched(text: str) -> None:
     assert expand(text, VALUES) == text
 
 
-@settings(deadline=None)
 @given(PLAIN, PLAIN)
 def test_plain_text_around_a_macro_is_kept(before: str, after: str) -> None:
     assert expand(f"{before}{{{{user}}}}{after}", VALUES) == f"{before}Alice{after}"
 
 
-@settings(deadline=None)
 @given(st.text(max_size=40), st.text(max_size=40), st.text(max_size=200))
 def test_values_are_kept_whatever_they_hold(user: str, char: str, message: str) -> None:
     values = MacroValues(user=user, char=char, last_message=message)
@@ -415,7 +409,6 @@ def test_values_are_kept_whatever_they_hold(user: str, char: str, message: str) 
         assert expand("{{lastMessage}}", values) == message
 
 
-@settings(deadline=None)
 @given(ANYTHING, ANYTHING, ANYTHING)
 def test_hostile_values_end(persona: str, scenario: str, text: str) -> None:
     values = MacroValues(

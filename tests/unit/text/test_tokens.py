@@ -6,7 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from talekeeper.domain.errors import InvalidInput
@@ -36,7 +36,6 @@ def test_an_empty_text_has_no_tokens_and_any_other_has_some(tokenizer: Tokenizer
         assert tokenizer.count(text) >= 1, ascii(text)
 
 
-@settings(deadline=None)
 @given(text=st.text(max_size=400), name=st.sampled_from(TOKENIZERS))
 def test_any_text_has_one_count_not_above_its_bytes(text: str, name: str) -> None:
     tokenizer = tokenizer_named(name)
@@ -46,7 +45,6 @@ def test_any_text_has_one_count_not_above_its_bytes(text: str, name: str) -> Non
     assert tokens <= 4 * len(text.encode())
 
 
-@settings(deadline=None)
 @given(
     text=st.text(alphabet=st.characters(codec=None), max_size=300),
     name=st.sampled_from(TOKENIZERS),
