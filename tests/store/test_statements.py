@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -88,3 +89,30 @@ def test_listing_chats_takes_two_statements(open_keeper: OpenKeeper) -> None:
             assert len(seen) == 2
 
     run(story())
+
+
+def test_the_nodes_of_a_summary_are_found_by_their_places(tmp_path: Path) -> None:
+    """Read all of a chat's nodes for each that is made, and a long chat takes ever longer."""
+    plans: dict[str, str] = {}
+
+    def explain(_c: Any, cursor: Any, statement: str, parameters: Any, *_rest: object) -> None:
+        if "summaries" in statement and "position" in statement.partition("WHERE")[2]:
+            found = cursor.connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)
+            plans[statement] = " ".join(row[3] for row in found)
+
+    async def story() -> None:
+        async with Keeper.open(tmp_path / "tale.db", settle="off") as keeper:
+            chat = await _chat_of(keeper, 600)
+            event.listen(Engine, "before_cursor_execute", explain)
+            try:
+                await keeper.summaries.settle(chat)
+                await keeper.messages.edit(chat, 12, "Said otherwise.")
+                await keeper.summaries.settle(chat)
+            finally:
+                event.remove(Engine, "before_cursor_execute", explain)
+
+    run(story())
+    by_place = [plan for statement, plan in plans.items() if "tier IN" in statement]
+    assert by_place
+    assert [plan for plan in by_place if "tier=? AND position=?" not in plan] == []
+    assert [plan for plan in plans.values() if "SCAN summaries" in plan] == []

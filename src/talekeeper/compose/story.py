@@ -1,5 +1,6 @@
 """What a prompt tells of the time before the live window: nodes of the conversation summary."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -43,8 +44,8 @@ def story(voice: Voice, talk: History, *, window: int, replacing: int | None) ->
     before = LAST_NUMBER if replacing is None else replacing
     found = frontier(voice.material.summaries, window=window, before=before)
     settings = voice.material.settings
-    left = int(settings.budget * settings.shares.summary)
-    left -= voice.count(HEADING)
+    heading = voice.count(HEADING)
+    left = int(settings.budget * settings.shares.summary) - heading
     chosen: list[tuple[Summary, str, int]] = []
     rows: list[Row] = []
     for node in reversed(found):
@@ -69,7 +70,7 @@ def story(voice: Voice, talk: History, *, window: int, replacing: int | None) ->
             source=f"summary:{node.name}",
             role="system",
             text=text if at else f"{HEADING}\n\n{text}",
-            tokens=tokens if at else tokens + voice.count(HEADING),
+            tokens=tokens if at else tokens + heading,
             group=_GROUP,
         )
         for at, (node, text, tokens) in enumerate(chosen)
@@ -92,11 +93,10 @@ def outside_rows(talk: History, told: Story, *, digested: bool) -> Iterator[Row]
         return
     gaps: list[tuple[int, int]] = []
     rest, since = outside.count, outside.first
+    live = [line.number for line in talk.live if not line.forget]
     for node in told.nodes:
         first, last = max(node.first, outside.first), min(node.last, talk.window - 1)
-        count = node.shown - sum(
-            not line.forget and node.first <= line.number <= node.last for line in talk.live
-        )
+        count = node.shown - (bisect_right(live, node.last) - bisect_left(live, node.first))
         if last < first or count <= 0:
             continue
         if since < first:

@@ -102,23 +102,23 @@ def window_of(connection: Connection, state: ChatState) -> int:
     return lines[start].number
 
 
-def next_task(connection: Connection, state: ChatState) -> Task | None:
-    """The next node to be made, None when nothing is left to do.
+def next_task(connection: Connection, state: ChatState, window: int) -> Task | None:
+    """The next node to be made, None when nothing is left to do; the live window starts at
+    ``window``.
 
     First what became stale, then merges whose children are there, then the next cell that has left
     the live window or is the oldest in it, then roll-ups where the whole is over its share.
     """
-    window = window_of(connection, state)
     finders = (_anew, _merge, _new_cell, _roll_up)
     tasks = (finder(connection, state, window) for finder in finders)
     return next((task for task in tasks if task is not None), None)
 
 
-def outstanding(connection: Connection, state: ChatState) -> int:
+def outstanding(connection: Connection, state: ChatState, window: int) -> int:
     """About how many messages wait to be summarised: for a progress bar."""
     last = rows.last_recent(connection, state.key)
     since = last.last if last else 0
-    return max(0, min(window_of(connection, state), state.next_number) - since - 1)
+    return max(0, min(window, state.next_number) - since - 1)
 
 
 def _anew(connection: Connection, state: ChatState, window: int) -> Task | None:

@@ -27,7 +27,7 @@ from talekeeper.domain.limits import LIMITS
 from talekeeper.domain.summary import Summary
 from talekeeper.models.chat_model import ChatModel
 from talekeeper.record.summaries import write_summary
-from talekeeper.settle.planning import Piece, Task, next_task, outstanding
+from talekeeper.settle.planning import Piece, Task, next_task, outstanding, window_of
 from talekeeper.settle.summarize import LocalMaker, ModelMaker, SummaryMaker, SummaryRequest
 from talekeeper.store import chats as chat_rows
 from talekeeper.store import settling
@@ -289,11 +289,12 @@ def _attempts(connection: Connection, key: ChatKey) -> int:
 def _look(connection: Connection, key: ChatKey) -> _View:
     state = chat_rows.state(connection, key)
     members = chat_rows.participants_of(connection, key)
+    window = window_of(connection, state)
     return _View(
         state=state,
-        task=next_task(connection, state),
+        task=next_task(connection, state, window),
         characters=[member.name for member in members],
-        left=outstanding(connection, state),
+        left=outstanding(connection, state, window),
     )
 
 

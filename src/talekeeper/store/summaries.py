@@ -23,7 +23,6 @@ from sqlalchemy import (
     or_,
     select,
     text,
-    tuple_,
     update,
 )
 
@@ -129,20 +128,24 @@ def all_of(connection: Connection, key: ChatKey, *, tier: int | None = None) -> 
 
 
 # Like those of composing, the statements of settling are built once.
+# Asked for pairs, SQLite would read all nodes of the chat.
 _AT = select(*_COLUMNS).where(
     _OF_CHAT,
-    tuple_(summaries.c.tier, summaries.c.position).in_(bindparam("places", expanding=True)),
+    summaries.c.tier.in_(bindparam("tiers", expanding=True)),
+    summaries.c.position.in_(bindparam("positions", expanding=True)),
 )
 
 
 def at(connection: Connection, key: ChatKey, places: Collection[Place]) -> dict[Place, Summary]:
     """The nodes that stand at these places."""
     found: dict[Place, Summary] = {}
-    wanted = [tuple(place) for place in sorted(places)]
+    wanted = sorted(places)
     for start in range(0, len(wanted), _PAGE):
-        bound = {**key._asdict(), "places": wanted[start : start + _PAGE]}
-        rows = connection.execute(_AT, bound)
-        found.update((node.place, node) for node in map(_summary, rows))
+        page = set(wanted[start : start + _PAGE])
+        tiers, positions = {place.tier for place in page}, {place.position for place in page}
+        bound = {**key._asdict(), "tiers": sorted(tiers), "positions": sorted(positions)}
+        nodes = map(_summary, connection.execute(_AT, bound))
+        found.update((node.place, node) for node in nodes if node.place in page)
     return found
 
 
@@ -311,10 +314,11 @@ def _change(connection: Connection, key: ChatKey, place: Place, **values: Any) -
 
 
 def _delete(connection: Connection, key: ChatKey, places: Collection[Place]) -> None:
-    if places:
+    for tier in {place.tier for place in places}:
+        positions = [place.position for place in places if place.tier == tier]
         connection.execute(
             delete(summaries).where(
-                _of(key), tuple_(summaries.c.tier, summaries.c.position).in_(list(places))
+                _of(key), summaries.c.tier == tier, summaries.c.position.in_(positions)
             )
         )
 

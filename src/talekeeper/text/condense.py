@@ -6,10 +6,10 @@ way out, and the budget. It does not know cells, nodes or languages of prompts.
 
 from bisect import bisect, insort
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
-from talekeeper.text.filler import is_filler
+from talekeeper.text.filler import is_filler, words_left
 from talekeeper.text.ranking import Embed, Ranking
 from talekeeper.text.salience import names_in, salience
 from talekeeper.text.sentences import Sentence, sentences_of
@@ -30,8 +30,8 @@ _WIDE = "\u2e80"
 _REMEMBERED = 4_000
 """Characters: passages this long are read anew each time, so that the memory stays small."""
 
-_Read = tuple[Sentence, float, int, tuple[str, ...]]
-"""A sentence, its salience, how many names it has, its terms."""
+_Read = tuple[Sentence, float, int, tuple[str, ...], frozenset[str] | None]
+"""A sentence, its salience, how many names it has, its terms, the words that it may say by."""
 
 _MISSES = 200
 """So many sentences in a row that do not fit end the search for one that does."""
@@ -92,8 +92,8 @@ def _units(passages: Sequence[Passage]) -> list[Unit]:
     found: list[Unit] = []
     for number, said in enumerate(passages):
         read = _remembered if len(said.text) <= _REMEMBERED else _read
-        for place, (sentence, worth, named, terms) in enumerate(read(said.text, language)):
-            filler = is_filler(sentence.text, names)
+        for place, (sentence, worth, named, terms, left) in enumerate(read(said.text, language)):
+            empty = is_filler(sentence.text, names) if left is None else left <= names
             unit = Unit(
                 speaker=said.speaker,
                 text=sentence.text,
@@ -101,12 +101,12 @@ def _units(passages: Sequence[Passage]) -> list[Unit]:
                 place=place,
                 action=sentence.action,
                 asks=sentence.asks,
-                filler=filler,
-                salience=0.0 if filler else worth,
-                names=0 if filler else named,
+                filler=empty or _says_little(sentence, worth, terms, names),
+                salience=0.0 if empty else worth,
+                names=0 if empty else named,
                 terms=terms,
             )
-            found.append(replace(unit, filler=filler or _says_little(unit, names)))
+            found.append(unit)
     return found
 
 
@@ -119,6 +119,7 @@ def _read(text: str, language: str) -> list[_Read]:
             salience(sentence.text),
             names_in(sentence.text),
             tuple(terms_of(sentence.text, spoken)),
+            words_left(sentence.text),
         )
         for sentence in sentences_of(text, spoken)
     ]
@@ -128,10 +129,12 @@ def _read(text: str, language: str) -> list[_Read]:
 _remembered = lru_cache(maxsize=1_024)(_read)
 
 
-def _says_little(unit: Unit, names: Collection[str]) -> bool:
+def _says_little(
+    sentence: Sentence, worth: float, terms: Collection[str], names: Collection[str]
+) -> bool:
     """Whether there is too little in a sentence to make sense away from its neighbours."""
-    least = 2 if unit.action else 1
-    return unit.salience < _TELLING and len({*unit.terms}.difference(names)) < least
+    least = 2 if sentence.action else 1
+    return worth < _TELLING and len({*terms}.difference(names)) < least
 
 
 def _fitted(

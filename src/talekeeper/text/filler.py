@@ -7,7 +7,7 @@ an answer to.
 import re
 from collections.abc import Collection
 
-__all__ = ["is_filler"]
+__all__ = ["is_filler", "words_left"]
 
 _ENGLISH = """
 hello hi hey hiya heya howdy greetings good morning afternoon evening night goodnight goodbye bye
@@ -61,18 +61,27 @@ def is_filler(sentence: str, names: Collection[str] = ()) -> bool:
     ``names`` are the casefolded words of the names of those who speak: to call somebody by name
     says nothing.
     """
+    left = words_left(sentence)
+    if left is not None:
+        return left.issubset(names)
+    if len(sentence) > _LONGEST_PHRASES:
+        return False
+    for name in sorted(names):
+        sentence = sentence.replace(name, "")
+    return sum(map(str.isalnum, _PHRASES.sub("", sentence))) < 2
+
+
+def words_left(sentence: str) -> frozenset[str] | None:
+    """The words by which a sentence may say something: empty where it certainly says nothing.
+
+    Where all of them are names of those who speak, it says nothing either. None where a sentence
+    has no words but characters, of which that cannot be told.
+    """
     if _LINK.search(sentence) or _LONG_RUN.search(sentence):
-        return True
+        return frozenset()
     if len(_CODE.findall(sentence)) * 12 > len(sentence):
-        return True
+        return frozenset()
     if _EAST.search(sentence):
-        if len(sentence) > _LONGEST_PHRASES:
-            return False
-        rest = sentence
-        for name in sorted(names):
-            rest = rest.replace(name, "")
-        rest = _PHRASES.sub("", rest)
-        return sum(map(str.isalnum, rest)) < 2
-    words = _WORD.findall(sentence.casefold())
-    said = [word for word in words if word not in _WORDS and word not in names]
-    return not said and not any(map(str.isdigit, sentence))
+        return None
+    words = frozenset(_WORD.findall(sentence.casefold())) - _WORDS
+    return words | frozenset(filter(str.isdigit, sentence))

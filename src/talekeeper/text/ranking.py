@@ -73,11 +73,13 @@ class Ranking:
     ) -> None:
         self._units = units
         self._weights = weights
-        shared = Counter(term for unit in units for term in set(unit.terms))
+        # In the order of the text, for sums that are the same in every process.
+        self._terms = [tuple(dict.fromkeys(unit.terms)) for unit in units]
+        self._wording = [frozenset(terms) for terms in self._terms]
+        shared = Counter(term for terms in self._terms for term in terms)
         self._worth: dict[str, float] = {
             term: times**weights.spread for term, times in shared.items()
         }
-        self._said: Counter[str] = Counter()
         self._heard: set[str] = set()
         self._taken: set[int] = set()
         self._wordings: set[frozenset[str]] = set()
@@ -105,8 +107,9 @@ class Ranking:
         for at in candidate:
             if at not in self._taken:
                 self._taken.add(at)
-                self._wordings.add(frozenset(self._units[at].terms))
-                self._said.update(set(self._units[at].terms))
+                self._wordings.add(self._wording[at])
+                for term in self._terms[at]:
+                    self._worth[term] *= self._weights.again
                 self._heard.add(self._units[at].speaker)
                 self._near.take(at)
 
@@ -126,7 +129,7 @@ class Ranking:
         return sum(gains) * (self._weights.answered if len(candidate) > 1 else 1.0)
 
     def _one(self, at: int) -> float:
-        if at in self._taken or frozenset(self._units[at].terms) in self._wordings:
+        if at in self._taken or self._wording[at] in self._wordings:
             return 0.0
         # What is worth remembering is so once: its extra goes as its terms are said.
         coverage = self._coverage(at)
@@ -138,10 +141,7 @@ class Ranking:
         return gain
 
     def _coverage(self, at: int) -> float:
-        again, said, worth = self._weights.again, self._said, self._worth
-        # In the order of the text, for sums that are the same in every process.
-        terms = dict.fromkeys(self._units[at].terms)
-        return self._factors[at] * sum(worth[term] * again ** said[term] for term in terms)
+        return self._factors[at] * sum(map(self._worth.__getitem__, self._terms[at]))
 
 
 def _factors(units: Sequence[Unit], weights: Weights) -> list[float]:
