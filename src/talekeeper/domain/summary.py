@@ -95,15 +95,15 @@ def place_named(name: str) -> Place:
     )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Summary:
+class Summary(NamedTuple):
     """One node. ``first`` and ``last`` are the numbers of its oldest and newest message.
 
     ``messages`` counts the messages it may tell of (those not forgotten), ``shown`` those of them
     that are not excluded. ``made_from`` and ``current`` are fingerprints of its sources, when it
     was made and now. ``edited`` says that a person wrote the text: then it is a source itself.
     ``covered`` says that a valid node stands above it; ``due`` that it was asked to be made anew,
-    until when it is sent as it is. ``model`` names the model that wrote it.
+    until when it is sent as it is. ``model`` names the model that wrote it. A tuple, since each
+    composition reads a few dozen.
     """
 
     place: Place

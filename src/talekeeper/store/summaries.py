@@ -6,7 +6,6 @@ to the top: a few rows a tier, however long the chat.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import (
@@ -61,8 +60,8 @@ _PAGE = 200
 _MOST_SENT = 256
 """More nodes than any prompt takes; those without a parent are fewer once a chat has settled."""
 
-_COLUMNS = tuple(c for c in summaries.c if c.name not in ("account_id", "chat_id"))
-_FIELDS = tuple(column.name for column in _COLUMNS[2:])
+_FIELDS = Summary._fields[1:]
+_COLUMNS = (summaries.c.tier, summaries.c.position, *(summaries.c[name] for name in _FIELDS))
 _OF_CHAT = and_(
     summaries.c.account_id == bindparam("account"), summaries.c.chat_id == bindparam("chat")
 )
@@ -73,8 +72,7 @@ def _of(key: ChatKey) -> ColumnElement[bool]:
 
 
 def _summary(row: Row[*tuple[Any, ...]]) -> Summary:
-    tier, position, *rest = row
-    return Summary(place=Place(tier, position), **dict(zip(_FIELDS, rest, strict=True)))
+    return Summary._make((Place(row[0], row[1]), *row[2:]))
 
 
 def _values(node: Summary) -> dict[str, Any]:
@@ -358,7 +356,7 @@ def _renew(connection: Connection, key: ChatKey, place: Place, known: dict[Place
         "current": merge_fingerprint(children),
     }
     if any(getattr(node, name) != value for name, value in values.items()):
-        known[place] = replace(node, **values)
+        known[place] = node._replace(**values)
         _change(connection, key, place, **values)
 
 
