@@ -20,6 +20,7 @@ from talekeeper.parts.characters import Characters, Personas
 from talekeeper.parts.chats import Chats
 from talekeeper.parts.desk import Desk
 from talekeeper.parts.files import Files
+from talekeeper.parts.memories import Memories
 from talekeeper.parts.messages import Messages
 from talekeeper.parts.settings import Settings
 from talekeeper.parts.summaries import Summaries
@@ -60,6 +61,7 @@ class Keeper:
         self.messages = Messages(desk)
         self.characters = Characters(desk)
         self.personas = Personas(desk)
+        self.memories = Memories(desk)
         self.settings = Settings(desk)
         self.files = Files(desk)
         self.summaries = Summaries(desk, settler)

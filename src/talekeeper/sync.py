@@ -18,6 +18,7 @@ from talekeeper.keeper import Keeper
 from talekeeper.parts.characters import Characters, Personas
 from talekeeper.parts.chats import Chats
 from talekeeper.parts.files import Files
+from talekeeper.parts.memories import Memories
 from talekeeper.parts.messages import Messages
 from talekeeper.parts.settings import Settings
 from talekeeper.parts.summaries import Summaries
@@ -147,7 +148,29 @@ class _Characters(_Waiting[Characters]):
     list = _waits(Characters.list)
     get = _waits(Characters.get)
     update = _waits(Characters.update)
+    learn = _waits(Characters.learn)
     delete = _waits(Characters.delete)
+
+
+class _Memories(_Waiting[Memories]):
+    list = _waits(Memories.list)
+    scopes = _waits(Memories.scopes)
+    get = _waits(Memories.get)
+    add = _waits(Memories.add)
+    edit = _waits(Memories.edit)
+    delete = _waits(Memories.delete)
+    pin = _waits(Memories.pin)
+    unpin = _waits(Memories.unpin)
+    move = _waits(Memories.move)
+    clear = _waits(Memories.clear)
+    trash = _waits(Memories.trash)
+    restore = _waits(Memories.restore)
+    purge = _waits(Memories.purge)
+    empty_trash = _waits(Memories.empty_trash)
+    history = _waits(Memories.history)
+    undo = _waits(Memories.undo)
+    undo_turn = _waits(Memories.undo_turn)
+    undo_run = _waits(Memories.undo_run)
 
 
 class _Personas(_Waiting[Personas]):
@@ -200,6 +223,7 @@ class SyncKeeper(_Waiting[Keeper]):
         self.messages = _Messages(loop, keeper.messages)
         self.characters = _Characters(loop, keeper.characters)
         self.personas = _Personas(loop, keeper.personas)
+        self.memories = _Memories(loop, keeper.memories)
         self.settings = _Settings(loop, keeper.settings)
         self.files = _Files(loop, keeper.files)
         self.summaries = _Summaries(loop, keeper.summaries)

@@ -6,6 +6,7 @@ from talekeeper.compose.budget import fit, over_share
 from talekeeper.compose.digest import Digest, digest, number_of
 from talekeeper.compose.head import depth_blocks, head_blocks, tail_blocks
 from talekeeper.compose.history import History, history
+from talekeeper.compose.memories import remembered
 from talekeeper.compose.render import arrange, render
 from talekeeper.compose.request import Material, Request
 from talekeeper.compose.story import Story, outside_rows, story
@@ -14,6 +15,7 @@ from talekeeper.compose.voice import Voice
 from talekeeper.domain.block import Block, Context, Kind, Reason, Receipt, Row
 from talekeeper.domain.limits import LIMITS
 from talekeeper.domain.settings import GenerationSettings
+from talekeeper.models.memory_tools import MEMORY_TOOLS
 
 __all__ = ["compose"]
 
@@ -33,10 +35,16 @@ def compose(material: Material, request: Request) -> Context:
     strategy = strategy_named(settings.strategy)
     voice = Voice.of(material, request)
     talk = history(voice, request)
-    head, tail = [*head_blocks(voice)], [*depth_blocks(voice), *tail_blocks(voice, request.mode)]
-    window = _window(talk, settings, sum(block.tokens for block in (*head, *tail)))
+    known = remembered(voice)
+    pinned = [block for block in known.blocks if block.protected]
+    unpinned = [block for block in known.blocks if not block.protected]
+    head = [*head_blocks(voice), *pinned]
+    tail = [*depth_blocks(voice), *tail_blocks(voice, request.mode)]
+    tail += [known.tools] if known.tools else []
+    fixed = sum(block.tokens for block in (*head, *unpinned, *tail))
+    window = _window(talk, settings, fixed)
     told = story(voice, talk, window=window, replacing=request.replacing)
-    blocks = [*head, *told.blocks, *talk.blocks, *tail]
+    blocks = [*head, *unpinned, *told.blocks, *talk.blocks, *tail]
     over = over_share(blocks, settings.budget, settings.shares)
     within = [block for block in blocks if block.group not in over]
     dropped = fit(within, settings.budget, strategy)
@@ -49,10 +57,12 @@ def compose(material: Material, request: Request) -> Context:
         sent.insert(_before_input(sent), short.block)
     sent = arrange(sent)
     gone = [block for block in within if block.group in dropped]
-    notes = (_MANUAL_FALLBACK,) if gone and strategy.name == "manual" else ()
+    notes = [*known.notes]
+    notes += [_MANUAL_FALLBACK] if gone and strategy.name == "manual" else []
     return Context(
         messages=render(sent),
         texts=tuple(block.text or _calls(block) for block in sent),
+        tools=MEMORY_TOOLS if known.tools else (),
         receipt=Receipt(
             tokenizer=voice.tokenizer.name,
             approximate=voice.tokenizer.approximate,
@@ -65,11 +75,12 @@ def compose(material: Material, request: Request) -> Context:
                 *_rows(sent, "sent"),
                 *_gone(gone, talk, told, short),
                 *_rows([block for block in blocks if block.group in over], "budget"),
+                *known.rows,
                 *told.rows,
                 *outside_rows(talk, told, digested=short is not None and not material.settles),
                 *talk.left_out,
             ),
-            notes=notes,
+            notes=tuple(notes),
         ),
     )
 
@@ -95,7 +106,7 @@ def _window(talk: History, settings: GenerationSettings, fixed: int) -> int:
     return window
 
 
-_AFTER: Collection[Kind] = ("post_history", "nudge", "prefill")
+_AFTER: Collection[Kind] = ("post_history", "nudge", "prefill", "tools")
 
 
 def _before_input(blocks: Sequence[Block]) -> int:

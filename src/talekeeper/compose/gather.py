@@ -5,6 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from talekeeper.compose.recollect import sendable
 from talekeeper.compose.request import LeftOut, Material, Request, tail_of
 from talekeeper.domain.cell import Tail
 from talekeeper.domain.character import Card, Character
@@ -15,9 +16,11 @@ from talekeeper.domain.settings import GenerationSettings
 from talekeeper.store import chats as chat_rows
 from talekeeper.store import live as live_rows
 from talekeeper.store import messages as rows
+from talekeeper.store import participants as participant_rows
 from talekeeper.store import summaries as summary_rows
-from talekeeper.store.chats import ChatState, Participant
+from talekeeper.store.chats import ChatState
 from talekeeper.store.keys import ChatKey, lookup_key
+from talekeeper.store.participants import Participant
 
 __all__ = ["gather"]
 
@@ -34,10 +37,11 @@ def gather(
     settings = state.settings.changed(**overrides)
     replaced = _replaced(connection, key, request)
     lines = _lines(connection, key, settings, before=request.replacing)
-    cast = chat_rows.cast(connection, key)
+    cast = participant_rows.cast(connection, key)
     member, character = _speaker(cast, request, replaced, lines)
     before = _before(connection, state, request.replacing)
     excluded, older_excluded = _excluded(connection, state, request.replacing, before)
+    off, silent, scopes = _learning(state, member, character, cast)
     return Material(
         seed=key.chat,
         speaker=character.card if character else Card(name=member.name),
@@ -54,7 +58,22 @@ def gather(
         excluded=excluded,
         older_excluded=older_excluded,
         summaries=summary_rows.candidates(connection, key, since=lines[0].number if lines else 0),
+        memories=None if off else sendable(connection, key, scopes, replacing=request.replacing),
+        memory_off=off or silent,
     )
+
+
+def _learning(
+    state: ChatState, member: Participant, character: Character | None, cast: Cast
+) -> tuple[list[str], list[str], list[str | None]]:
+    """Why no memories are read, if none are; else whose are not, and the scopes in play."""
+    if state.channel == "challenge":
+        return ["a challenge: every attempt begins without memories"], [], []
+    if character is not None and not character.learns:
+        return [f"Learn from Chat is off for {member.name}"], [], []
+    others = [one for _, one in cast if one is not None]
+    silent = [f"Learn from Chat is off for {one.name}" for one in others if not one.learns]
+    return [], silent, [None, *(one.id for one in others if one.learns)]
 
 
 def _spoken(member: Participant, character: Character | None) -> str:

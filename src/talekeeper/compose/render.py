@@ -1,14 +1,16 @@
 """Blocks to messages in the shape of OpenAI chat completions."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from talekeeper.compose.head import HEAD_KINDS
-from talekeeper.domain.block import Block
+from talekeeper.domain.block import Block, Kind
 
 __all__ = ["arrange", "render"]
 
-_BEFORE_TALK = HEAD_KINDS | {"summary"}
+_MEMORY_KINDS: frozenset[Kind] = frozenset({"pinned_memory", "memory"})
+_BEFORE_TALK = HEAD_KINDS | _MEMORY_KINDS | {"summary"}
 
 
 def arrange(blocks: Sequence[Block]) -> list[Block]:
@@ -39,15 +41,25 @@ def arrange(blocks: Sequence[Block]) -> list[Block]:
 
 
 def render(blocks: Sequence[Block]) -> tuple[Mapping[str, Any], ...]:
-    """The messages that arranged blocks make; the head becomes one system message,
-    the summary another."""
+    """The messages that arranged blocks make: the head becomes one system message, and so do the
+    memories and the summary; tools are no message."""
     messages: list[Mapping[str, Any]] = []
-    for kinds in (HEAD_KINDS, {"summary"}):
-        joined = [block.text for block in blocks if block.kind in kinds]
+    for kinds in (HEAD_KINDS, _MEMORY_KINDS, {"summary"}):
+        joined = [block for block in blocks if block.kind in kinds]
         if joined:
-            messages.append({"role": "system", "content": "\n\n".join(joined)})
-    messages += [_message(block) for block in blocks if block.kind not in _BEFORE_TALK]
+            messages.append({"role": "system", "content": _joined(joined)})
+    other = _BEFORE_TALK | {"tools"}
+    messages += [_message(block) for block in blocks if block.kind not in other]
     return tuple(messages)
+
+
+def _joined(blocks: Sequence[Block]) -> str:
+    """Blocks with an empty line between them; memories of a kind stand line by line."""
+    text = blocks[0].text
+    for before, block in pairwise(blocks):
+        lines = block.kind in _MEMORY_KINDS and block.kind == before.kind
+        text += f"\n{block.text}" if lines else f"\n\n{block.text}"
+    return text
 
 
 def _message(block: Block) -> dict[str, Any]:

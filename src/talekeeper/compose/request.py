@@ -13,6 +13,7 @@ from talekeeper.domain.errors import InvalidInput
 from talekeeper.domain.limits import Plan
 from talekeeper.domain.settings import GenerationSettings
 from talekeeper.domain.summary import Summary
+from talekeeper.store.memories import Sendable
 
 __all__ = ["LeftOut", "Material", "Request", "tail_of"]
 
@@ -62,7 +63,8 @@ class Material:
     tokens) of the newest excluded messages, ``older_excluded`` those before. ``members`` are
     the characters' names in order, ``spoken`` their spoken names by id. ``tail`` is the open
     turn and cell, where a new message would go. ``summaries`` are nodes of the conversation
-    summary; ``settles`` tells that what leaves the window will be summarised.
+    summary; ``settles`` tells that what leaves the window will be summarised. ``memories`` are None
+    where none are read; ``memory_off`` says why, or whose are not.
     """
 
     seed: str
@@ -81,6 +83,8 @@ class Material:
     older_excluded: LeftOut | None = None
     summaries: Sequence[Summary] = ()
     settles: bool = True
+    memories: Sendable | None = None
+    memory_off: Sequence[str] = ()
 
     @property
     def user_name(self) -> str:

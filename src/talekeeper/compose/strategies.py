@@ -50,7 +50,7 @@ class Strategy(Protocol):
 
 
 class Truncate:
-    """The oldest messages give way first, then notes placed at a depth, the summary last."""
+    """The oldest messages give way first, then notes placed at a depth, memories, the summary."""
 
     name = "truncate"
     digests = False
@@ -61,7 +61,7 @@ class Truncate:
 
 def _worth(group: Group) -> int:
     first = group.blocks[0]
-    return 2 if first.kind == "summary" else int(first.depth is not None)
+    return {"memory": 2, "summary": 3}.get(first.kind, int(first.depth is not None))
 
 
 class Summarize(Truncate):

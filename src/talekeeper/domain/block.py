@@ -10,7 +10,7 @@ __all__ = ["Block", "Context", "Kind", "Layer", "Mode", "Reason", "Receipt", "Ro
 
 Mode = Literal["reply", "continue", "impersonate"]
 
-Layer = Literal["memories", "lore", "recall"]
+Layer = Literal["lore", "recall"]
 """Blocks that are kept within a share of the budget, the more telling ones first."""
 
 Kind = Literal[
@@ -20,6 +20,8 @@ Kind = Literal[
     "personality",
     "scenario",
     "example",
+    "pinned_memory",
+    "memory",
     "summary",
     "message",
     "authors_note",
@@ -29,6 +31,7 @@ Kind = Literal[
     "post_history",
     "nudge",
     "prefill",
+    "tools",
 ]
 
 Reason = Literal[
@@ -38,8 +41,10 @@ Reason = Literal[
     "excluded",
     "disabled",
     "empty",
+    "cap",
     "budget",
     "strategy",
+    "memory_off",
 ]
 
 

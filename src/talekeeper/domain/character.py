@@ -53,11 +53,15 @@ class Card:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Character:
-    """What the model plays. ``version`` grows with each change."""
+    """What the model plays. ``version`` grows with each change.
+
+    ``learns`` is the switch *Learn from Chat*: off, no memories are read or written when it speaks.
+    """
 
     id: str
     card: Card = field(repr=False)
     version: int = 1
+    learns: bool = True
 
     @property
     def name(self) -> str:

@@ -64,7 +64,8 @@ class Message:
     ``turn`` and ``cell`` are the number of the first message of the turn and of the cell this
     message belongs to. ``speaker`` is the name at the time of writing; ``character_id`` is set
     when a participant spoke. ``excluded`` keeps it out of prompts, ``forget`` out of what is
-    derived; the two are independent. ``version`` grows with each change.
+    derived; the two are independent. ``learnable`` is false for what was said while *Learn from
+    Chat* was off: no memory is made of it. ``version`` grows with each change.
     """
 
     number: int
@@ -78,6 +79,7 @@ class Message:
     character_id: str | None = None
     excluded: bool = False
     forget: bool = False
+    learnable: bool = True
     external_id: str | None = None
     tool_call_id: str | None = None
 

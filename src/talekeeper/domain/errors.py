@@ -8,8 +8,11 @@
     ├── Ambiguous             a prefix or title that fits more than one thing
     ├── Conflict              the thing changed since it was read
     ├── BudgetExceeded        what must be sent does not fit the context
+    ├── ScopeFull             as many memories as there may be
+    ├── UsageExceeded         as many tokens of language models as the plan allows in a day
     ├── UnreadableFile        a file that is not what it should be, or that is hostile
     ├── ModelError            a language model that cannot be asked, or whose answer is of no use
+    │   └── ToolsUnsupported  a language model that takes no tools
     └── StoreError            the database cannot be used
         ├── StoreBusy         another process holds it for too long
         ├── StoreClosed       it was closed before the call
@@ -27,12 +30,15 @@ __all__ = [
     "InvalidInput",
     "ModelError",
     "NotFound",
+    "ScopeFull",
     "StoreBusy",
     "StoreClosed",
     "StoreError",
     "StoreTooNew",
     "TalekeeperError",
+    "ToolsUnsupported",
     "UnreadableFile",
+    "UsageExceeded",
 ]
 
 
@@ -89,6 +95,30 @@ class BudgetExceeded(TalekeeperError):
         )
 
 
+class ScopeFull(TalekeeperError):
+    """A scope holds as many memories as it may; nothing was added and nothing dropped.
+
+    ``scope`` is the character's name, or ``global``; ``count`` what it holds, ``cap`` what it may.
+    """
+
+    code = "scope_full"
+
+    def __init__(self, *, scope: str, pinned: bool, count: int, cap: int) -> None:
+        self.scope, self.pinned, self.count, self.cap = scope, pinned, count, cap
+        where = "The global scope" if scope == "global" else f"{scope}'s scope"
+        which = "pinned" if pinned else "unpinned"
+        super().__init__(
+            f"{where} is full: {count} of {cap} {which} memories. "
+            + ("Unpin or delete one first." if pinned else "Delete one first, or pin one.")
+        )
+
+
+class UsageExceeded(TalekeeperError):
+    """The plan allows no more tokens of language models today. The next day begins at 0:00 UTC."""
+
+    code = "usage_exceeded"
+
+
 class UnreadableFile(TalekeeperError):
     """A file that is not what it should be, is over a limit, or is hostile."""
 
@@ -108,6 +138,12 @@ class ModelError(TalekeeperError):
         self.permanent = permanent
         self.wait = wait
         super().__init__(message)
+
+
+class ToolsUnsupported(ModelError):
+    """The model or its server takes no tools. Switch the setting ``tools`` off for it."""
+
+    code = "tools_unsupported"
 
 
 class StoreError(TalekeeperError):

@@ -74,6 +74,34 @@ class Limits:
     message_overhead: int = _number(4, "tokens", "counted for each message besides its text")
     reply_overhead: int = _number(3, "tokens", "counted once, for the start of the reply")
     image_tokens: int = _number(1_000, "tokens", "counted for an image by default")
+    memories: int = _number(100, "memories", "unpinned ones of a scope at most")
+    pinned_memories: int = _number(20, "memories", "pinned ones of a scope at most")
+    memory_characters: int = _number(500, "characters", "a memory at most, after NFC")
+    memories_sent: int = _number(
+        100, "memories", "unpinned ones in a prompt at most, of all scopes together"
+    )
+    memory_recent_days: int = _number(7, "days", "a memory is marked as recent for")
+    memory_trash_days: int = _number(30, "days", "a deleted memory stays in the trash")
+    memory_similar: float = _number(
+        0.60, "of their terms", "that two memories share makes them similar"
+    )
+    pinned_warning: float = _number(
+        0.25, "of the context", "pinned memories may take before pinning warns"
+    )
+    tools_share: float = _number(
+        0.10, "of the budget", "tool schemas may take; else no tools are offered"
+    )
+    memory_writes: int = _number(5, "memories", "a character writes in one reply at most")
+    reply_calls: int = _number(6, "model calls", "for one reply at most")
+    generate_characters: int = _number(
+        1_000, "characters", "a description that memories are generated from at most"
+    )
+    generate_drafts: int = _number(10, "drafts", "generated from a description at most")
+    save_messages: int = _number(20, "messages", "chosen to be saved from a conversation at most")
+    save_drafts: int = _number(5, "drafts", "drafted from chosen messages at most")
+    deeper_operations: int = _number(10, "changes", "of one deeper pass at most")
+    deeper_deletions: int = _number(3, "deletions", "among them at most")
+    deeper_messages: int = _number(4, "messages", "in a cell for a deeper pass at least")
     summary_share: float = _number(0.15, "of the budget", "conversation summary at most")
     memory_share: float = _number(0.20, "of the budget", "unpinned memories at most")
     lore_share: float = _number(0.25, "of the budget", "activated lore at most")

@@ -54,7 +54,8 @@ class GenerationSettings(_Frozen):
     """How a prompt is composed. Defaults work offline, for any model.
 
     ``model`` and ``context_limit`` (tokens) may be unknown. ``live_cap`` off lets only the
-    budget bound the history. ``main_prompt`` empty means Talekeeper's own.
+    budget bound the history. ``tools`` says whether the model can call tools: a character saves
+    memories with them. ``main_prompt`` empty means Talekeeper's own.
     """
 
     model: Annotated[str, Field(min_length=1)] | None = None
@@ -62,6 +63,7 @@ class GenerationSettings(_Frozen):
     reserve: Annotated[int, Field(ge=0, le=100_000_000)] = LIMITS.reserve
     tokenizer: str = "o200k_base"
     strategy: str = "summarize"
+    tools: bool = True
     live_cap: bool = True
     names: NamePrefix = "auto"
     main_prompt: str = ""

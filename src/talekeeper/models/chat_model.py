@@ -1,12 +1,15 @@
 """What Talekeeper asks of a language model, and where one is to be found."""
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Protocol
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
-__all__ = ["ChatModel", "Endpoint"]
+from talekeeper.domain.chat import ToolCall
+
+__all__ = ["Answer", "ChatModel", "Endpoint"]
 
 
 class Endpoint(BaseModel):
@@ -60,6 +63,24 @@ class Endpoint(BaseModel):
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """What a model said in one go.
+
+    ``calls`` are tools it wants called; their arguments are JSON as the model wrote it.
+    ``reasoning`` is what it thought before. ``finish`` is why it ended: ``stop``, ``length``,
+    ``tool_calls`` or what else the server calls it. The counts of tokens are the server's, None
+    where it does not tell.
+    """
+
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+    reasoning: str = ""
+    finish: str = "stop"
+    prompt_tokens: int | None = None
+    reply_tokens: int | None = None
+
+
 class ChatModel(Protocol):
     """Answers a conversation with a text. One instance serves many callers at once."""
 
@@ -77,6 +98,23 @@ class ChatModel(Protocol):
         Raises ModelError: ``permanent`` where the same request cannot succeed later (no such
         model, no access, refused), else where it may (overload, time-out, a broken answer, an
         empty one). Never returns an empty text.
+        """
+
+    async def stream(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Sequence[Mapping[str, Any]] = (),
+        most_tokens: int,
+        on_text: Callable[[str], None],
+    ) -> Answer:
+        """One answer, of which ``on_text`` is told the text piece by piece as it comes.
+
+        Messages and tools have the shape of OpenAI chat completions. Cancelling it ends the
+        request. An answer without text or calls is an error, not an answer.
+
+        Raises ModelError as :meth:`complete` does, also after some of the text has come, and
+        ToolsUnsupported where tools are offered and the model takes none.
         """
 
     async def close(self) -> None:

@@ -5,7 +5,8 @@ endpoint wants other names for the same parameters, or where a model that thinks
 had no room for that.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
 from functools import cached_property
@@ -13,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from talekeeper.domain.errors import ModelError
-from talekeeper.models.chat_model import Endpoint
+from talekeeper.domain.errors import ModelError, ToolsUnsupported
+from talekeeper.models.chat_model import Answer, Endpoint
+from talekeeper.models.streaming import Assembly
 
 if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI
@@ -29,6 +31,12 @@ _MOST_SAID = 300
 _THOUGHTS = 2_048
 """Tokens that a model which thinks may write before its answer."""
 
+_TOOLS = re.compile(r"\b(?:tools?|tool_choice|functions?)\b", re.IGNORECASE)
+
+_LONGEST_TOKEN = 16
+_ENDLESS = 20_000
+"""Characters: beyond ``most_tokens`` long tokens and these thoughts a stream is not read."""
+
 _FORMS = 3
 """A request can be wrong in the name of its bound, in its temperature, or in both."""
 
@@ -42,6 +50,7 @@ class OpenAICompatible:
         self._bound = "max_tokens"
         self._tempered = True
         self._thinks = False
+        self._counts = True
 
     @cached_property
     def _client(self) -> "AsyncOpenAI":
@@ -71,6 +80,68 @@ class OpenAICompatible:
                     self._thinks = True
                     answer = await self._ask(asked, most_tokens, temperature)
             return self._text(answer)
+
+    async def stream(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Sequence[Mapping[str, Any]] = (),
+        most_tokens: int,
+        on_text: Callable[[str], None],
+    ) -> Answer:
+        assembly = Assembly(on_text)
+        with self._errors(tools=bool(tools)):
+            stream = await self._open(messages, tools, most_tokens)
+            try:
+                await self._read(stream, assembly, most_tokens)
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await stream.close()
+        answer = assembly.answer()
+        if assembly.refusal and not answer.text.strip():
+            raise self._error(f"refused: {_short(assembly.refusal)}", permanent=True)
+        if not answer.text.strip() and not answer.calls:
+            if answer.finish == "content_filter":
+                raise self._error("refused: its filter kept the answer back.", permanent=True)
+            why = ": all the tokens it may write went into its thoughts" * bool(answer.reasoning)
+            raise self._error(f"gave an empty answer{why}.")
+        return answer
+
+    async def _open(
+        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]], most: int
+    ) -> Any:
+        """The stream, asked for in the form that the endpoint takes."""
+        from openai import BadRequestError
+
+        form: dict[str, Any] = {
+            "model": self.name,
+            "messages": [dict(message) for message in messages],
+            "stream": True,
+        }
+        if tools:
+            form["tools"] = [dict(tool) for tool in tools]
+        while True:
+            if self._counts:
+                form["stream_options"] = {"include_usage": True}
+            try:
+                with anyio.fail_after(self.endpoint.timeout):
+                    return await self._client.chat.completions.create(**form, **{self._bound: most})
+            except BadRequestError as error:
+                if self._counts and "stream_options" in f"{error.param} {error.message}":
+                    self._counts = False
+                    del form["stream_options"]
+                elif not (error.param == "max_tokens" and self._reformed(error)):
+                    raise
+
+    async def _read(self, stream: Any, assembly: Assembly, most_tokens: int) -> None:
+        """Each chunk within the time-out; a server that never ends is left after a while."""
+        chunks = aiter(stream)
+        while assembly.size < most_tokens * _LONGEST_TOKEN + _ENDLESS:
+            with anyio.fail_after(self.endpoint.timeout):
+                try:
+                    assembly.take(await anext(chunks))
+                except StopAsyncIteration:
+                    return
 
     async def close(self) -> None:
         client = self.__dict__.pop("_client", None)
@@ -107,20 +178,32 @@ class OpenAICompatible:
         return True
 
     @contextmanager
-    def _errors(self) -> Iterator[None]:
-        """Turn all that can go wrong between here and the model into a ModelError."""
+    def _errors(self, *, tools: bool = False) -> Iterator[None]:
+        """Turn all that can go wrong between here and the model into a ModelError.
+
+        ``tools`` tells that some are offered: not all models take them.
+        """
+        import httpx2
         import openai
 
         try:
             yield
         except openai.APIStatusError as error:
-            raise self._refused(error) from None
+            refused = self._refused(error)
+            if tools and refused.permanent and _TOOLS.search(error.message):
+                raise ToolsUnsupported(str(refused), permanent=True) from None
+            raise refused from None
         except (openai.APITimeoutError, TimeoutError):
             raise self._error(f"gave no answer within {self.endpoint.timeout:g} seconds.") from None
         except openai.APIConnectionError as error:
             cause = error.__cause__ or error
             why = str(cause) or type(cause).__name__
             raise self._error(f"could not be asked: {why}. Is it running there?") from None
+        except httpx2.HTTPError as error:
+            why = str(error) or type(error).__name__
+            raise self._error(f"broke off its answer: {why}.") from None
+        except openai.APIError as error:
+            raise self._error(f"ended its answer with an error: {_short(error.message)}") from None
         except (openai.OpenAIError, ValueError, TypeError, RecursionError) as error:
             raise self._error(f"gave a broken answer: {error}") from None
 

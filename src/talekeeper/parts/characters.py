@@ -51,8 +51,14 @@ class Characters:
         )
 
     async def delete(self, character: str) -> None:
-        """Delete a character. Its chats stay, under its name."""
-        await self._desk.write(people.delete_character, self._desk.account.id, character)
+        """Delete a character. Its chats stay, under its name; its memories become global."""
+        desk = self._desk
+        await desk.write(people.delete_character, desk.account.id, character, now=desk.clock())
+
+    async def learn(self, character: str, on: bool) -> Character:
+        """Switch *Learn from Chat* on or off. Off, its memories are kept but not read, and none are
+        made of what is said meanwhile. Raises NotFound."""
+        return await self._desk.write(people.set_learning, self._desk.account.id, character, on)
 
 
 class Personas:

@@ -11,10 +11,10 @@ from talekeeper.domain.limits import LIMITS
 from talekeeper.formats.imported import ImportedMessage, Notice
 from talekeeper.record.texts import storable
 from talekeeper.store import characters as character_rows
-from talekeeper.store import chats as chat_rows
 from talekeeper.store import messages as message_rows
-from talekeeper.store.chats import Participant
+from talekeeper.store import participants as participant_rows
 from talekeeper.store.keys import ChatKey
+from talekeeper.store.participants import Participant
 
 __all__ = ["Casting"]
 
@@ -108,7 +108,7 @@ class Casting:
                 document=None,
                 now=now,
             )
-        chat_rows.add_participants(connection, key, self.joined)
+        participant_rows.add(connection, key, self.joined)
 
     def _take(self, connection: Connection, key: ChatKey, made: str, other: str) -> None:
         self.joined = [

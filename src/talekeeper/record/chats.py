@@ -15,8 +15,9 @@ from talekeeper.record import people
 from talekeeper.record.messages import NewMessage, NewSwipe
 from talekeeper.record.texts import checked_name
 from talekeeper.store import chats as chat_rows
-from talekeeper.store.chats import Participant
+from talekeeper.store import participants as participant_rows
 from talekeeper.store.keys import ChatKey
+from talekeeper.store.participants import Participant
 
 __all__ = ["join", "join_named", "leave", "rename_chat", "start_chat", "switch_persona"]
 
@@ -68,13 +69,13 @@ def join(
 ) -> None:
     """Add characters to a chat; those in it already stay as they are."""
     chat_rows.state(connection, key, lock=True)
-    members = chat_rows.participants_of(connection, key)
+    members = participant_rows.of_chat(connection, key)
     present = {member.character_id for member in members}
     new = [character for character in characters if character.id not in present]
     if len(members) + len(new) > LIMITS.participants:
         raise InvalidInput(f"A chat holds at most {LIMITS.participants} characters.")
     position = max((member.position for member in members), default=-1) + 1
-    chat_rows.add_participants(
+    participant_rows.add(
         connection,
         key,
         [
@@ -97,13 +98,13 @@ def join_named(
 def leave(connection: Connection, key: ChatKey, wanted: str, *, now: datetime) -> None:
     """Take a character, named by id or name, out of a chat. What it said stays."""
     chat_rows.state(connection, key, lock=True)
-    members = chat_rows.participants_of(connection, key)
+    members = participant_rows.of_chat(connection, key)
     member = next((m for m in members if wanted in (m.character_id, m.name)), None)
     if member is None:
         raise NotFound(f"{wanted!r} is not in this chat.")
     if len(members) == 1:
         raise InvalidInput("A chat needs at least one character; delete the chat instead.")
-    chat_rows.leave(connection, key, member.position)
+    participant_rows.leave(connection, key, member.position)
     chat_rows.change(connection, key, now=now)
 
 

@@ -14,6 +14,7 @@ from talekeeper.record.marks import Mark, mark_of
 from talekeeper.store import chats as chat_rows
 from talekeeper.store import lined_messages as lined_rows
 from talekeeper.store import lines as line_rows
+from talekeeper.store import participants as participant_rows
 from talekeeper.store.keys import ChatKey
 
 __all__ = ["Sink", "export_chat"]
@@ -34,7 +35,7 @@ def export_chat(connection: Connection, key: ChatKey, out: Sink) -> int:
     source = line_rows.import_of(connection, key)
     keys = {
         member.character_id: member.speaker_key
-        for member in chat_rows.participants_of(connection, key)
+        for member in participant_rows.of_chat(connection, key)
     }
     written, held = 0, b""
     mark = mark_of(connection, key)

@@ -12,6 +12,7 @@ from talekeeper.record.texts import checked_name
 from talekeeper.store import chats as chat_rows
 from talekeeper.store import lines as line_rows
 from talekeeper.store import messages as rows
+from talekeeper.store import participants as participant_rows
 from talekeeper.store import summaries as summary_rows
 from talekeeper.store.keys import ChatKey
 
@@ -51,7 +52,7 @@ def fork(
         messages=state.messages - later,
         excluded=state.excluded - later_excluded,
     )
-    chat_rows.copy_participants(connection, source, target)
+    participant_rows.copy(connection, source, target)
     rows.copy_until(connection, source, target, number)
     line_rows.copy_until(connection, source, target, number)
     summary_rows.copy_until(connection, source, target, number)

@@ -21,6 +21,7 @@ from talekeeper.formats.imported import ImportedHeader, ImportedLine, ImportedMe
 from talekeeper.record import forks, people
 from talekeeper.record.casting import Casting
 from talekeeper.record.imported_lines import header_in, line_row, swipes_of, user_in
+from talekeeper.record.journal import refresh_units
 from talekeeper.record.naming import naming
 from talekeeper.record.relation import Digest, Relation
 from talekeeper.record.report import ImportReport, Tally
@@ -34,6 +35,7 @@ from talekeeper.store import lined_messages as lined_rows
 from talekeeper.store import lines as line_rows
 from talekeeper.store import live as live_rows
 from talekeeper.store import messages as rows
+from talekeeper.store import participants as participant_rows
 from talekeeper.store import summaries as summary_rows
 from talekeeper.store.chats import ChatState
 from talekeeper.store.keys import ChatKey
@@ -129,7 +131,7 @@ class ChatImport:
             return
         self._tail = live_rows.tail(connection, base)
         self._number = state.next_number
-        self._casting.members = chat_rows.participants_of(connection, base)
+        self._casting.members = participant_rows.of_chat(connection, base)
         self._casting.main = self._casting.members[0].name if self._casting.members else None
         self._walk = Walk(base, number=self._walked_from(connection, base))
         if self.relation.shared > self.relation.lined:
@@ -290,6 +292,7 @@ class ChatImport:
         self._save_import(connection, key, now)
         if self.relation.kind != "new":
             summary_rows.refresh_all(connection, key)
+            refresh_units(connection, key)
         messages, excluded = rows.counts(connection, key)
         values: dict[str, Any] = {
             "messages": messages,

@@ -1,6 +1,6 @@
 """Adding messages and swipes, and everything that can be done to them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import get_args
@@ -11,12 +11,14 @@ from talekeeper.domain.cell import place
 from talekeeper.domain.chat import Message, Part, Role, Swipe, ToolCall
 from talekeeper.domain.errors import Conflict, InvalidInput, NotFound
 from talekeeper.domain.limits import LIMITS
+from talekeeper.record.journal import refresh_units
 from talekeeper.record.texts import check_texts, checked, checked_name
 from talekeeper.record.tool_groups import groups, reaching_over
 from talekeeper.store import chats as chat_rows
 from talekeeper.store import lines as line_rows
 from talekeeper.store import live as live_rows
 from talekeeper.store import messages as rows
+from talekeeper.store import participants as participant_rows
 from talekeeper.store import summaries as summary_rows
 from talekeeper.store.chats import ChatState
 from talekeeper.store.keys import ChatKey, lookup_key
@@ -101,6 +103,7 @@ def add(
         cell=cell,
         version=1,
         swipes=swipes,
+        learnable=_learnable(connection, key, character_id),
         external_id=new.external_id,
         tool_call_id=new.tool_call_id,
     )
@@ -110,6 +113,15 @@ def add(
         # The cell may have been summarised, and have become the last one again since.
         summary_rows.refresh(connection, key, [cell])
     return message
+
+
+def _learnable(connection: Connection, key: ChatKey, character_id: str | None) -> bool:
+    """Whether memories may be made of what is said: of a character's if it learns, of all else if
+    anybody there does."""
+    learning = participant_rows.learning(connection, key)
+    if character_id is not None:
+        return learning.get(character_id, True)
+    return not learning or any(learning.values())
 
 
 def _check_new(new: NewMessage) -> None:
@@ -162,7 +174,7 @@ def _speaker(connection: Connection, state: ChatState, new: NewMessage) -> tuple
 def _character(
     connection: Connection, state: ChatState, wanted: str | None
 ) -> tuple[str, str | None]:
-    members = chat_rows.participants_of(connection, state.key)
+    members = participant_rows.of_chat(connection, state.key)
     if not members:
         raise InvalidInput("This chat has no characters; let one join first.")
     if wanted is None:
@@ -274,7 +286,7 @@ def forget(
     if changing:
         rows.change(connection, key, [m.number for m in changing], forget=forgotten)
         chat_rows.change(connection, key, now=now)
-        summary_rows.refresh(connection, key, (m.cell for m in changing))
+        _follow(connection, key, changing)
     return tuple(message.number for message in changing)
 
 
@@ -325,6 +337,7 @@ def rewind(
         line_rows.forget_after(connection, key, number)
         rows.remove_after(connection, key, number)
         summary_rows.remove_after(connection, key, number)
+        refresh_units(connection, key, since=number + 1)
         chat_rows.change(
             connection,
             key,
@@ -341,7 +354,7 @@ def _remove(
     numbers = [message.number for message in gone]
     line_rows.forget_text(connection, state.key, numbers)
     rows.remove(connection, state.key, numbers)
-    summary_rows.refresh(connection, state.key, (message.cell for message in gone))
+    _follow(connection, state.key, gone)
     chat_rows.change(
         connection,
         state.key,
@@ -375,5 +388,11 @@ def _changed(
     rows.change(connection, key, [number], **values)
     chat_rows.change(connection, key, now=now)
     message = rows.get(connection, key, number)
-    summary_rows.refresh(connection, key, [message.cell])
+    _follow(connection, key, [message])
     return message
+
+
+def _follow(connection: Connection, key: ChatKey, changed: Collection[Message]) -> None:
+    """Let what was made of these messages, or hangs on them, follow their change."""
+    summary_rows.refresh(connection, key, (message.cell for message in changed))
+    refresh_units(connection, key, (message.number for message in changed))

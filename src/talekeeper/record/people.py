@@ -10,10 +10,12 @@ from sqlalchemy import Connection
 
 from talekeeper.domain.character import Card, Character, Persona
 from talekeeper.domain.errors import Ambiguous, Conflict, InvalidInput, NotFound
+from talekeeper.record.memories import leave_to_global
 from talekeeper.record.texts import check_texts, checked, checked_name
 from talekeeper.store import accounts as account_rows
 from talekeeper.store import characters as character_rows
 from talekeeper.store import chats as chat_rows
+from talekeeper.store import participants as participant_rows
 from talekeeper.store.keys import is_id
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "delete_character",
     "delete_persona",
     "persona_named",
+    "set_learning",
     "update_character",
     "update_persona",
 ]
@@ -80,7 +83,7 @@ def update_character(
     if expected_version not in (None, found.version):
         raise Conflict("The character changed since it was read. Read it again.")
     card = _checked(card_of({**_fields(found.card), **changes}))
-    character = Character(id=found.id, card=card, version=found.version + 1)
+    character = replace(found, card=card, version=found.version + 1)
     character_rows.update_character(
         connection,
         account,
@@ -88,16 +91,33 @@ def update_character(
         document=character_rows.document(connection, account, character_id),
         now=now,
     )
-    chat_rows.rename_participant(connection, account, character_id, card.name)
+    participant_rows.rename(connection, account, character_id, card.name)
     return character
 
 
-def delete_character(connection: Connection, account: str, character_id: str) -> None:
-    """Delete a character. Its chats stay, under the name it had. Raises NotFound."""
+def set_learning(
+    connection: Connection, account: str, character_id: str, learns: bool
+) -> Character:
+    """Switch *Learn from Chat* of a character on or off. Raises NotFound."""
+    found = character_rows.get(connection, account, character_id, lock=True)
+    if found is None:
+        raise NotFound(f"There is no character {character_id!r}.")
+    character_rows.set_learning(connection, account, character_id, learns)
+    return replace(found, learns=learns)
+
+
+def delete_character(
+    connection: Connection, account: str, character_id: str, *, now: datetime
+) -> None:
+    """Delete a character. Its chats stay, under the name it had; its memories become global.
+
+    Raises NotFound.
+    """
     account_rows.get(connection, account, lock=True)
     if character_rows.get(connection, account, character_id) is None:
         raise NotFound(f"There is no character {character_id!r}.")
-    chat_rows.part_with(connection, account, character_id)
+    leave_to_global(connection, account, character_id, now=now)
+    participant_rows.part_with(connection, account, character_id)
     character_rows.remove(connection, account, character_id)
 
 

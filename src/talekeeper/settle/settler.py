@@ -30,6 +30,7 @@ from talekeeper.record.summaries import write_summary
 from talekeeper.settle.planning import Piece, Task, next_task, outstanding, window_of
 from talekeeper.settle.summarize import LocalMaker, ModelMaker, SummaryMaker, SummaryRequest
 from talekeeper.store import chats as chat_rows
+from talekeeper.store import participants as participant_rows
 from talekeeper.store import settling
 from talekeeper.store.chats import ChatState
 from talekeeper.store.database import Database
@@ -288,7 +289,7 @@ def _attempts(connection: Connection, key: ChatKey) -> int:
 
 def _look(connection: Connection, key: ChatKey) -> _View:
     state = chat_rows.state(connection, key)
-    members = chat_rows.participants_of(connection, key)
+    members = participant_rows.of_chat(connection, key)
     window = window_of(connection, state)
     return _View(
         state=state,

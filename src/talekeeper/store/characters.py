@@ -28,11 +28,12 @@ __all__ = [
     "remember_file",
     "remove",
     "remove_persona",
+    "set_learning",
     "update_character",
     "update_persona",
 ]
 
-_COLUMNS = (characters.c.id, characters.c.card, characters.c.version)
+_COLUMNS = (characters.c.id, characters.c.card, characters.c.version, characters.c.learns)
 _PERSONA = (personas.c.id, personas.c.name, personas.c.description)
 
 
@@ -51,7 +52,9 @@ def card_from_json(value: Mapping[str, Any]) -> Card:
 
 
 def _character(row: Row[*tuple[Any, ...]]) -> Character:
-    return Character(id=row.id, card=card_from_json(row.card), version=row.version)
+    return Character(
+        id=row.id, card=card_from_json(row.card), version=row.version, learns=row.learns
+    )
 
 
 def get(
@@ -123,6 +126,15 @@ def insert_character(
             created_at=now,
             **_values(character.card, document, now),
         )
+    )
+
+
+def set_learning(connection: Connection, account: str, character_id: str, learns: bool) -> None:
+    """Let a character learn from its chats, or not."""
+    connection.execute(
+        update(characters)
+        .where(characters.c.account_id == account, characters.c.id == character_id)
+        .values(learns=learns)
     )
 
 

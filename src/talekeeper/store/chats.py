@@ -21,32 +21,22 @@ from sqlalchemy import (
 )
 from sqlalchemy import cast as sql_cast
 
-from talekeeper.domain.character import Character, Persona
+from talekeeper.domain.character import Persona
 from talekeeper.domain.chat import Chat
 from talekeeper.domain.errors import Ambiguous, NotFound
 from talekeeper.domain.limits import Plan, plan_named
 from talekeeper.domain.settings import GenerationSettings
-from talekeeper.store.characters import card_from_json
-from talekeeper.store.copying import copied
 from talekeeper.store.keys import ChatKey, is_id, lookup_key
-from talekeeper.store.tables import accounts, characters, chats, participants, personas
+from talekeeper.store.tables import accounts, chats, participants, personas
 
 __all__ = [
     "ChatState",
-    "Participant",
-    "add_participants",
-    "cast",
     "change",
-    "copy_participants",
     "find",
     "get",
     "insert_chat",
-    "leave",
     "listed",
-    "part_with",
-    "participants_of",
     "remove",
-    "rename_participant",
     "state",
     "sweep",
     "without_persona",
@@ -66,16 +56,6 @@ _CHAT = (
 )
 _DEFAULTS = GenerationSettings()
 _VISIBLE = chats.c.importing_since.is_(None)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Participant:
-    """A character in a chat. ``name`` and ``speaker_key`` are as when it joined."""
-
-    position: int
-    character_id: str | None
-    name: str
-    speaker_key: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -204,73 +184,6 @@ def insert_chat(
     )
 
 
-def add_participants(connection: Connection, key: ChatKey, members: Sequence[Participant]) -> None:
-    """Add characters to a chat; positions are the caller's."""
-    if members:
-        connection.execute(
-            insert(participants),
-            [
-                {
-                    "account_id": key.account,
-                    "chat_id": key.chat,
-                    "position": member.position,
-                    "character_id": member.character_id,
-                    "name": member.name,
-                    "speaker_key": member.speaker_key,
-                }
-                for member in members
-            ],
-        )
-
-
-_PARTICIPANTS = (
-    select(
-        participants.c.position,
-        participants.c.character_id,
-        participants.c.name,
-        participants.c.speaker_key,
-    )
-    .where(
-        participants.c.account_id == bindparam("account"),
-        participants.c.chat_id == bindparam("chat"),
-    )
-    .order_by(participants.c.position)
-)
-_CAST = _PARTICIPANTS.add_columns(characters.c.card, characters.c.version).outerjoin_from(
-    participants,
-    characters,
-    and_(
-        characters.c.account_id == participants.c.account_id,
-        characters.c.id == participants.c.character_id,
-    ),
-)
-
-
-def participants_of(connection: Connection, key: ChatKey) -> list[Participant]:
-    """The characters of a chat in order."""
-    rows = connection.execute(_PARTICIPANTS, key._asdict())
-    return [Participant(**row._mapping) for row in rows]
-
-
-def cast(connection: Connection, key: ChatKey) -> list[tuple[Participant, Character | None]]:
-    """The participants in order, each with its character (None where that was deleted)."""
-    rows = connection.execute(_CAST, key._asdict())
-    return [
-        (
-            Participant(
-                position=row.position,
-                character_id=row.character_id,
-                name=row.name,
-                speaker_key=row.speaker_key,
-            ),
-            Character(id=row.character_id, card=card_from_json(row.card), version=row.version)
-            if row.card is not None
-            else None,
-        )
-        for row in rows
-    ]
-
-
 def get(connection: Connection, key: ChatKey) -> Chat:
     """The chat of that id. Raises NotFound."""
     found = _listed(connection, key.account, chats.c.id == key.chat) if is_id(key.chat) else []
@@ -357,44 +270,10 @@ def sweep(connection: Connection, *, before: datetime) -> int:
     return connection.execute(delete(chats).where(chats.c.importing_since < before)).rowcount
 
 
-def copy_participants(connection: Connection, source: ChatKey, target: ChatKey) -> None:
-    """Give another chat of the account the same characters."""
-    connection.execute(copied(participants, source, target))
-
-
 def without_persona(connection: Connection, account: str, persona_id: str) -> None:
     """Let go of a persona in all chats."""
     connection.execute(
         update(chats)
         .where(chats.c.account_id == account, chats.c.persona_id == persona_id)
         .values(persona_id=None)
-    )
-
-
-def leave(connection: Connection, key: ChatKey, position: int) -> None:
-    """Take a participant out of a chat."""
-    connection.execute(
-        delete(participants).where(
-            participants.c.account_id == key.account,
-            participants.c.chat_id == key.chat,
-            participants.c.position == position,
-        )
-    )
-
-
-def rename_participant(connection: Connection, account: str, character_id: str, name: str) -> None:
-    """Give a character its new name in all its chats."""
-    connection.execute(
-        update(participants)
-        .where(participants.c.account_id == account, participants.c.character_id == character_id)
-        .values(name=name)
-    )
-
-
-def part_with(connection: Connection, account: str, character_id: str) -> None:
-    """Let go of a character in all chats: its name stays."""
-    connection.execute(
-        update(participants)
-        .where(participants.c.account_id == account, participants.c.character_id == character_id)
-        .values(character_id=None)
     )

@@ -53,6 +53,7 @@ def message_row(
         "cell": message.cell,
         "excluded": message.excluded,
         "forget": message.forget,
+        "learnable": message.learnable,
         "version": message.version,
         "external_id": message.external_id,
         "tool_call_id": message.tool_call_id,

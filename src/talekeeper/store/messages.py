@@ -49,6 +49,7 @@ __all__ = [
     "remove_after",
     "replace_swipe",
     "select_messages",
+    "there",
     "turn_of",
     "voice_of",
 ]
@@ -112,6 +113,13 @@ def get_many(connection: Connection, key: ChatKey, numbers: Iterable[int]) -> It
             if number not in found:
                 raise NotFound(f"There is no message {number} in this chat.")
             yield found[number]
+
+
+def there(connection: Connection, key: ChatKey, numbers: Iterable[int]) -> Iterator[Message]:
+    """Those of the messages that exist, with all their swipes."""
+    wanted = iter(sorted(set(numbers)))
+    while batch := list(islice(wanted, 500)):
+        yield from select_messages(connection, key, messages.c.number.in_(batch))
 
 
 def in_range(number: int) -> None:

@@ -1,0 +1,175 @@
+"""``keeper.memories``: what is saved about people, in two scopes, and everything done to it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection
+
+from talekeeper.domain.limits import LIMITS
+from talekeeper.domain.memory import Memory
+from talekeeper.parts.desk import Desk
+from talekeeper.record import memories as units
+from talekeeper.record.memories import Added, History, NewMemory
+from talekeeper.store import memories as rows
+
+__all__ = ["Memories", "ScopeView", "memory_json"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScopeView:
+    """The memories of a scope: pinned ones first, then the newest. ``name`` is the character's, or
+    ``global``."""
+
+    character: str | None
+    name: str
+    memories: Sequence[Memory]
+
+    @property
+    def pinned(self) -> int:
+        """How many are pinned, of at most ``LIMITS.pinned_memories``."""
+        return sum(memory.pinned for memory in self.memories)
+
+    @property
+    def unpinned(self) -> int:
+        """How many are not, of at most ``LIMITS.memories``."""
+        return len(self.memories) - self.pinned
+
+    def as_json(self) -> dict[str, Any]:
+        """The documented JSON shape."""
+        return {
+            "scope": "global" if self.character is None else "character",
+            "character": self.character,
+            "name": self.name,
+            "unpinned": {"count": self.unpinned, "cap": LIMITS.memories},
+            "pinned": {"count": self.pinned, "cap": LIMITS.pinned_memories},
+            "memories": [memory_json(memory) for memory in self.memories],
+        }
+
+
+def memory_json(memory: Memory) -> dict[str, Any]:
+    """The documented JSON shape of a memory."""
+    unit = memory.unit
+    return {
+        "id": memory.id,
+        "scope": "global" if memory.character is None else "character",
+        "character": memory.character,
+        "text": memory.text,
+        "pinned": memory.pinned,
+        "tokens": memory.tokens,
+        "by": memory.author,
+        "created_at": memory.created_at.isoformat(),
+        "updated_at": memory.updated_at.isoformat(),
+        "deleted_at": memory.deleted_at.isoformat() if memory.deleted_at else None,
+        "version": memory.version,
+        "from": {"chat": unit.chat, "message": unit.number, "swipe": unit.swipe} if unit else None,
+    }
+
+
+class Memories:
+    """The account's saved memories. A scope is a character's id, or None for the global one;
+    memories are named by their numbers."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def list(self, character: str | None = None) -> ScopeView:
+        """The memories of a scope. Raises NotFound."""
+        return await self._desk.read(_view, self._desk.account.id, character)
+
+    async def scopes(self) -> Mapping[str | None, tuple[int, int]]:
+        """(unpinned, pinned) for each scope that has any."""
+        return await self._desk.read(rows.scope_counts, self._desk.account.id)
+
+    async def get(self, memory: int) -> Memory:
+        """One memory. Raises NotFound, which tells where it is if it is in the trash."""
+        return await self._desk.read(rows.get, self._desk.account.id, memory)
+
+    async def add(
+        self,
+        text: str,
+        *,
+        character: str | None = None,
+        pinned: bool = False,
+        even_if_similar: bool = False,
+    ) -> Added:
+        """Save a memory. What is there word for word is answered as it is; where something nearly
+        the same is there, nothing is added and the answer lists it, unless ``even_if_similar``.
+
+        Raises ScopeFull, InvalidInput, NotFound.
+        """
+        new = NewMemory(text=text, character=character, pinned=pinned)
+        return await self._write(units.add, new, even_if_similar=even_if_similar)
+
+    async def edit(self, memory: int, text: str, *, expected_version: int | None = None) -> Memory:
+        """Let a memory say something else. Raises NotFound, Conflict, InvalidInput."""
+        return await self._write(units.edit, memory, text, expected_version=expected_version)
+
+    async def delete(self, memory: int, *, expected_version: int | None = None) -> Memory:
+        """Put a memory into the trash for 30 days. Raises NotFound, Conflict."""
+        return await self._write(units.delete, memory, expected_version=expected_version)
+
+    async def pin(self, memory: int) -> Memory:
+        """Send a memory in every prompt, and let no AI change it. Raises ScopeFull, NotFound."""
+        return await self._write(units.pin, memory, True)
+
+    async def unpin(self, memory: int) -> Memory:
+        """Take a pin away. Raises ScopeFull, NotFound."""
+        return await self._write(units.pin, memory, False)
+
+    async def move(self, memory: int, character: str | None) -> Memory:
+        """File a memory under a character, or as global. Raises ScopeFull, Conflict, NotFound."""
+        return await self._write(units.move, memory, character)
+
+    async def clear(self, character: str | None = None, *, pinned: bool = False) -> int:
+        """Put all unpinned memories of a scope into the trash, or with ``pinned`` all pinned ones;
+        answers how many."""
+        return await self._write(units.clear, character, pinned=pinned)
+
+    async def trash(self) -> Sequence[Memory]:
+        """What was deleted in the last 30 days, the last first."""
+        since = units.trashed_since(self._desk.clock())
+        return await self._desk.read(rows.trash, self._desk.account.id, since=since)
+
+    async def restore(self, memory: int) -> Memory:
+        """Take a memory out of the trash; its scope may be over its cap then. Raises NotFound."""
+        return await self._write(units.restore, memory)
+
+    async def purge(self, memory: int) -> None:
+        """Delete a memory for good, its history too. Raises NotFound."""
+        await self._desk.write(units.purge, self._desk.account.id, memory)
+
+    async def empty_trash(self) -> int:
+        """Delete for good all that is in the trash; answers how many."""
+        return await self._write(units.purge_trash)
+
+    async def history(self, memory: int) -> History:
+        """All that happened to a memory. Raises NotFound."""
+        return await self._desk.read(units.history, self._desk.account.id, memory)
+
+    async def undo(self, memory: int, change: int | None = None) -> Memory:
+        """Take back one change of a memory, by default the last. Raises NotFound, Conflict."""
+        return await self._write(units.undo, memory, change)
+
+    async def undo_turn(self, chat: str, number: int) -> Sequence[Memory]:
+        """Take back what the replies in the turn of a message changed. Raises NotFound."""
+        desk = self._desk
+        return await desk.write(units.undo_turn, desk.key(chat), number, now=desk.clock())
+
+    async def undo_run(self, run: str) -> Sequence[Memory]:
+        """Take back all that one deeper pass changed. Raises NotFound."""
+        return await self._write(units.undo_run, run)
+
+    async def _write(self, unit: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        desk = self._desk
+        return await desk.write(unit, desk.account.id, *args, now=desk.clock(), **kwargs)
+
+
+def _view(connection: Connection, account: str, character: str | None) -> ScopeView:
+    return ScopeView(
+        character=character,
+        name=units.scope_name(connection, account, character),
+        memories=rows.listed(connection, account, [character]),
+    )
