@@ -15,7 +15,7 @@ from sqlalchemy import Column, Table
 from typer.main import get_command
 
 from talekeeper.cli.app import app
-from talekeeper.domain.limits import LIMITS, PLANS, describe
+from talekeeper.domain.limits import LIMITS, PLANS, describe, shown
 from talekeeper.store.tables import metadata
 
 DOCS = Path(__file__).parent
@@ -47,8 +47,8 @@ def plans() -> str:
     """The plans side by side; a limit that boost changes has a second row."""
     rows = []
     for name, _, unit, meaning in describe(next(iter(PLANS.values()))):
-        plain = [f"{getattr(plan, name):,}" for plan in PLANS.values()]
-        boosted = [f"{getattr(plan.boosted(), name):,}" for plan in PLANS.values()]
+        plain = [shown(getattr(plan, name)) for plan in PLANS.values()]
+        boosted = [shown(getattr(plan.boosted(), name)) for plan in PLANS.values()]
         rows.append([f"`{name}`", *plain, unit, meaning])
         if boosted != plain:
             rows.append([f"`{name}` with boost", *boosted, unit, meaning])

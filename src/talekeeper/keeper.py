@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import anyio
 from sqlalchemy import Connection
 from uuid_utils import uuid7
 
@@ -14,7 +15,7 @@ from talekeeper.compose.gather import gather
 from talekeeper.compose.request import Request
 from talekeeper.domain.block import Context, Mode
 from talekeeper.domain.chat import Message, Role
-from talekeeper.domain.errors import Conflict
+from talekeeper.domain.errors import Conflict, InvalidInput
 from talekeeper.models.chat_model import ChatModel
 from talekeeper.parts.characters import Characters, Personas
 from talekeeper.parts.chats import Chats
@@ -27,6 +28,7 @@ from talekeeper.parts.summaries import Summaries
 from talekeeper.record import accounts
 from talekeeper.record.messages import NewMessage, NewSwipe
 from talekeeper.record.texts import checked_name
+from talekeeper.reply import OnCall, OnText, Replier, Reply
 from talekeeper.settle.background import SettleMode, check_mode, in_background
 from talekeeper.settle.settler import Settler, settler_of
 from talekeeper.settle.worker import Worker
@@ -54,9 +56,10 @@ class Keeper:
     ``clock`` and ``new_id`` are there for tests: a moment with a zone, and a fresh UUID as text.
     """
 
-    def __init__(self, desk: Desk, settler: Settler) -> None:
+    def __init__(self, desk: Desk, settler: Settler, chat_model: ChatModel | None = None) -> None:
         self._desk = desk
         self._settler = settler
+        self._replier = Replier(desk, chat_model) if chat_model else None
         self.chats = Chats(desk)
         self.messages = Messages(desk)
         self.characters = Characters(desk)
@@ -74,6 +77,7 @@ class Keeper:
         *,
         account: str = "default",
         settle: SettleMode = "background",
+        chat_model: ChatModel | None = None,
         summary_model: ChatModel | None = None,
         clock: Callable[[], datetime] = utc_now,
         new_id: Callable[[], str] = fresh_id,
@@ -83,14 +87,19 @@ class Keeper:
         ``where`` is a path in a folder that is there, ``sqlite:///path``, ``sqlite://`` (in memory,
         gone at the end) or ``postgresql://…``. ``settle`` says when summaries are made: beside your
         work, before each write returns, or not here. ``summary_model`` writes them; without one the
-        most telling sentences are chosen. Raises StoreError, StoreTooNew, InvalidInput. After the
-        end every call raises StoreClosed.
+        most telling sentences are chosen. ``chat_model`` writes replies. Raises StoreError,
+        StoreTooNew, InvalidInput. After the end every call raises StoreClosed.
         """
         check_mode(settle)
         database = await open_database(where)
         try:
             keeper = await cls.of(
-                database, account, summary_model=summary_model, clock=clock, new_id=new_id
+                database,
+                account,
+                chat_model=chat_model,
+                summary_model=summary_model,
+                clock=clock,
+                new_id=new_id,
             )
             try:
                 async with keeper._settling(settle):
@@ -106,6 +115,7 @@ class Keeper:
         database: Database,
         account: str,
         *,
+        chat_model: ChatModel | None = None,
         summary_model: ChatModel | None = None,
         settler: Settler | None = None,
         clock: Callable[[], datetime] = utc_now,
@@ -133,7 +143,7 @@ class Keeper:
             raise Conflict(f"The account {account!r} went away while it was opened.")
         if settler is None:
             settler = settler_of(database, model=summary_model, clock=clock, new_id=new_id)
-        return cls(Desk(database, found, clock=clock, new_id=new_id), settler)
+        return cls(Desk(database, found, clock=clock, new_id=new_id), settler, chat_model)
 
     @asynccontextmanager
     async def _settling(self, mode: SettleMode) -> AsyncIterator[None]:
@@ -207,3 +217,47 @@ class Keeper:
         )
         material = await self._desk.read(gather, self._desk.key(chat), request, settings or {})
         return compose(material, request)
+
+    async def reply(
+        self,
+        chat: str,
+        input: str | None = None,  # noqa: A002
+        *,
+        speaker: str | None = None,
+        replacing: int | None = None,
+        mode: Mode = "reply",
+        now: datetime | None = None,
+        settings: Mapping[str, Any] | None = None,
+        on_text: OnText | None = None,
+        on_call: OnCall | None = None,
+        stop: anyio.Event | None = None,
+    ) -> Reply:
+        """Let a character reply: what the model writes is recorded with the memories it keeps.
+
+        ``input`` is recorded first, and stays whatever comes after. ``replacing`` writes a reply
+        anew, as its next swipe; ``mode`` *continue* goes on with the last one, *impersonate* writes
+        for the user and records nothing. ``on_text`` is told the text as it comes, ``on_call`` each
+        tool call with its result. Setting ``stop`` ends the reply and keeps what came; cancelled or
+        failed, nothing of it stays.
+
+        Raises ModelError, BudgetExceeded, UsageExceeded, NotFound, InvalidInput.
+        """
+        if self._replier is None:
+            raise InvalidInput(
+                "No chat model is configured. Set TALEKEEPER_CHAT_BASE_URL and "
+                "TALEKEEPER_CHAT_MODEL, or open the Keeper with a chat_model."
+            )
+        if input is not None:
+            if replacing is not None or mode == "continue":
+                raise InvalidInput("What is written anew or gone on with takes no input.")
+            await self.record(chat, input)
+        request = Request(
+            input=None,
+            speaker=speaker,
+            replacing=replacing,
+            mode=mode,
+            now=now or self._desk.clock().astimezone(),
+        )
+        return await self._replier.reply(
+            chat, request, settings or {}, on_text=on_text, on_call=on_call, stop=stop
+        )

@@ -216,6 +216,7 @@ class SyncKeeper(_Waiting[Keeper]):
     open = staticmethod(_opens(Keeper.open))
     record = _waits(Keeper.record)
     compose = _waits(Keeper.compose)
+    reply = _waits(Keeper.reply)
 
     def __init__(self, loop: _Loop, keeper: Keeper) -> None:
         super().__init__(loop, keeper)

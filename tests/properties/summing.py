@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from talekeeper import Keeper
 from talekeeper.domain.summary import Summariser, Summary
 from talekeeper.settle.settler import Settler
-from talekeeper.settle.summarize import SummaryRequest
+from talekeeper.settle.summarize import Made, SummaryRequest
 from talekeeper.store import summaries as summary_rows
 from talekeeper.store.database import Database
 from talekeeper.store.keys import ChatKey
@@ -32,10 +32,10 @@ class WordMaker:
     summariser: Summariser = "local"
     model: str | None = None
 
-    async def make(self, request: SummaryRequest) -> str:
+    async def make(self, request: SummaryRequest) -> Made:
         """The words, in the order of the passages."""
         found = (sorted(words_in(passage.text)) for passage in request.passages)
-        return " ".join(word for words in found for word in words)
+        return Made(" ".join(word for words in found for word in words))
 
 
 class Summing(World):

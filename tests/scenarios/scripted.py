@@ -6,7 +6,7 @@ from itertools import groupby
 
 from talekeeper.domain.summary import Summariser
 from talekeeper.settle.settler import Settler
-from talekeeper.settle.summarize import SummaryRequest
+from talekeeper.settle.summarize import Made, SummaryRequest
 from talekeeper.store.database import Database
 from talekeeper.testing import Ids, TickingClock
 from talekeeper.text.condense import Passage
@@ -24,9 +24,9 @@ class ScriptedMaker:
     summariser: Summariser = "local"
     model: str | None = None
 
-    async def make(self, request: SummaryRequest) -> str:
+    async def make(self, request: SummaryRequest) -> Made:
         """The summary; empty for nothing."""
-        return "; ".join(_parts(request.passages))
+        return Made("; ".join(_parts(request.passages)))
 
 
 _BEGINNING = re.compile(r"[.,:;!?]")

@@ -8,7 +8,7 @@ import pytest
 from talekeeper.domain.errors import NotFound
 from talekeeper.domain.limits import LIMITS
 from talekeeper.settle.settler import Outcome, Settler
-from talekeeper.settle.summarize import LocalMaker, SummaryRequest
+from talekeeper.settle.summarize import LocalMaker, Made, SummaryRequest
 from talekeeper.settle.worker import Worker
 from talekeeper.testing import Ids, ModelRequest, Step, steps
 from tests.conftest import run
@@ -165,10 +165,10 @@ def test_a_poisoned_chat_does_not_stop_the_others() -> None:
 class _Broken(LocalMaker):
     """A bug in one chat."""
 
-    async def make(self, request: SummaryRequest) -> str:
+    async def make(self, request: SummaryRequest) -> Made:
         if any("poison" in passage.text for passage in request.passages):
             raise ZeroDivisionError("the poison works")
-        return "They met."
+        return Made("They met.")
 
 
 def test_a_bug_does_not_stop_the_others_either(caplog: pytest.LogCaptureFixture) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from talekeeper import Keeper
 from talekeeper.domain.errors import ModelError
-from talekeeper.models.chat_model import Endpoint
+from talekeeper.models.chat_model import Answer, Endpoint
 from talekeeper.models.openai_compatible import OpenAICompatible
 from tests.conftest import run
 from tests.settle.tales import nodes, tell
@@ -29,7 +29,7 @@ class _Brief(OpenAICompatible):
 
     async def complete(
         self, messages: Sequence[Mapping[str, str]], *, most_tokens: int, temperature: float
-    ) -> str:
+    ) -> Answer:
         return await super().complete(
             messages, most_tokens=min(most_tokens, MOST), temperature=0 * temperature
         )

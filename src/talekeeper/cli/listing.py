@@ -10,6 +10,7 @@ from rich.text import Text
 
 from talekeeper.cli.output import Output
 from talekeeper.cli.plain import counted, safe
+from talekeeper.domain import limits as limit_tables
 from talekeeper.domain.character import Character
 from talekeeper.domain.chat import Chat, Message
 from talekeeper.domain.limits import LIMITS, Plan, describe
@@ -214,7 +215,7 @@ def show_limits(console: Output, plans: Sequence[Plan]) -> None:
     for plan in plans:
         table.add_column(plan.name, justify="right", no_wrap=True)
     for index, (_, _, unit, meaning) in enumerate(describe(plans[0])):
-        values = [f"{describe(plan)[index][1]:,}" for plan in plans]
+        values = [limit_tables.shown(describe(plan)[index][1]) for plan in plans]
         table.add_row(f"{meaning} ({unit})", *values)
     console.table(table)
     console.print()

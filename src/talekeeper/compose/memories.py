@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from talekeeper.compose.request import Material
 from talekeeper.compose.voice import Voice
 from talekeeper.domain.block import Block, Kind, Reason, Row
 from talekeeper.domain.limits import LIMITS
 from talekeeper.domain.memory import Memory, is_recent
-from talekeeper.models.memory_tools import TOOLS_TEXT, tool_tokens
+from talekeeper.models.memory_tools import TOOLS_TEXT
+from talekeeper.text.tokens import tokenizer_named
 
 __all__ = ["Remembered", "remembered"]
 
@@ -61,7 +63,7 @@ def _tools(voice: Voice) -> tuple[Block | None, list[Row]]:
     settings = voice.material.settings
     if not settings.tools or voice.request.mode != "reply":
         return None, []
-    tokens = tool_tokens(voice.tokenizer.name)
+    tokens = _tool_tokens(voice.tokenizer.name)
     if tokens > LIMITS.tools_share * settings.budget:
         row = Row(kind="tools", source="tools/memory", reason="budget", tokens=tokens)
         return None, [row]
@@ -77,6 +79,12 @@ def _tools(voice: Voice) -> tuple[Block | None, list[Row]]:
         ),
         [],
     )
+
+
+@lru_cache(maxsize=8)
+def _tool_tokens(tokenizer: str) -> int:
+    """What the tools take in a prompt, by the tokenizer of that name."""
+    return tokenizer_named(tokenizer).count(TOOLS_TEXT)
 
 
 class _Writer:

@@ -13,7 +13,7 @@ from talekeeper.store.keys import ChatKey
 from talekeeper.store.memories import Sendable
 from talekeeper.text.tokens import tokenizer_named
 
-__all__ = ["sendable"]
+__all__ = ["sendable", "writable"]
 
 
 def sendable(
@@ -32,6 +32,22 @@ def sendable(
     unpinned = [*found.unpinned, *(memory for memory in before if not memory.pinned)]
     sent = spread(unpinned, scopes, LIMITS.memories_sent)
     return Sendable(pinned, sent, found.more + len(unpinned) - len(sent), scopes)
+
+
+def writable(
+    connection: Connection, key: ChatKey, scopes: Sequence[str | None], *, replacing: int | None
+) -> list[Memory]:
+    """All memories of these scopes, as a reply finds them."""
+    there = rows.listed(connection, key.account, scopes)
+    if replacing is None:
+        return there
+    hanging = revision_rows.of_messages(connection, key, since=replacing, active=True)
+    touched = {revision.memory for revision in hanging}
+    before = _before(connection, key, touched, replacing)
+    return [
+        *(memory for memory in there if memory.id not in touched),
+        *(memory for memory in before if memory.character in scopes),
+    ]
 
 
 def _before(

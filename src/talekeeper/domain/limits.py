@@ -5,15 +5,23 @@ module writes one of these numbers. Field metadata holds the unit and the meanin
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 from talekeeper.domain.errors import InvalidInput
 
-__all__ = ["LIMITS", "PLANS", "Limits", "Plan", "PlanName", "describe", "plan_named"]
-
-PlanName = Literal["free", "tier1", "tier2", "tier3", "self_hosted"]
+__all__ = [
+    "LIMITS",
+    "PLANS",
+    "Limits",
+    "Plan",
+    "describe",
+    "limits_of",
+    "own_plan",
+    "plan_named",
+    "shown",
+]
 
 
 def _number(default: Any, unit: str, meaning: str) -> Any:
@@ -26,32 +34,70 @@ class Plan:
 
     name: str
     live_tokens: int = _number(10_000, "tokens", "live window at most")
+    recall: int = _number(10, "facts", "recalled for every 15 live messages at most")
+    deeper_memory: bool = _number(True, "", "cells are read once more for lasting details")
+    daily_tokens: int | None = _number(None, "tokens", "of language models a day at most")
 
     def boosted(self) -> "Plan":
-        """The same plan with *boost*: live tokens doubled."""
-        return Plan(name=f"{self.name}+boost", live_tokens=2 * self.live_tokens)
+        """The same plan with *boost*: live tokens and recall doubled."""
+        return replace(
+            self,
+            name=f"{self.name}+boost",
+            live_tokens=2 * self.live_tokens,
+            recall=2 * self.recall,
+        )
 
 
 PLANS: Mapping[str, Plan] = MappingProxyType(
     {
         plan.name: plan
         for plan in (
-            Plan(name="free", live_tokens=8_000),
-            Plan(name="tier1", live_tokens=10_000),
-            Plan(name="tier2", live_tokens=14_000),
-            Plan(name="tier3", live_tokens=18_000),
-            Plan(name="self_hosted", live_tokens=10_000),
+            Plan(name="free", live_tokens=8_000, recall=5, deeper_memory=False),
+            Plan(name="tier1"),
+            Plan(name="tier2", live_tokens=14_000, recall=15),
+            Plan(name="tier3", live_tokens=18_000, recall=20),
+            Plan(name="self_hosted"),
         )
     }
 )
+"""Those that come with Talekeeper; an operator may add others."""
 
 
-def plan_named(name: str) -> Plan:
-    """The plan of that name, ``+boost`` understood. InvalidInput lists the plans there are."""
+def plan_named(name: str, limits: Mapping[str, Any] | None = None) -> Plan:
+    """The plan of that name, ``+boost`` understood. InvalidInput lists the plans there are.
+
+    ``limits`` are those of a plan of the operator's own.
+    """
     base, _, boost = name.partition("+")
-    if base not in PLANS or boost not in ("", "boost"):
+    plan = Plan(name=base, **limits) if limits is not None else PLANS.get(base)
+    if plan is None or boost not in ("", "boost"):
         raise InvalidInput(f"There is no plan {name!r}; the plans are {', '.join(PLANS)}.")
-    return PLANS[base].boosted() if boost else PLANS[base]
+    return plan.boosted() if boost else plan
+
+
+def own_plan(name: str, **limits: Any) -> Plan:
+    """A plan of the operator's own, if it is one. InvalidInput says what is wrong with it."""
+    if not name.isidentifier() or not name.isascii() or name in PLANS:
+        raise InvalidInput(
+            f"A plan cannot be called {name!r}: take letters, digits and _, and no name of those "
+            f"that there are ({', '.join(PLANS)})."
+        )
+    for key, value in limits.items():
+        if key == "deeper_memory":
+            if not isinstance(value, bool):
+                raise InvalidInput(f"{key} is true or false.")
+        elif value is None and key == "daily_tokens":
+            continue
+        elif not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise InvalidInput(f"{key} is a whole number, not {value!r}.")
+    if limits.get("live_tokens") == 0:
+        raise InvalidInput("live_tokens must be at least 1.")
+    return Plan(name=name, **limits)
+
+
+def limits_of(plan: Plan) -> dict[str, Any]:
+    """The limits of a plan by name, without its own name."""
+    return {item.name: getattr(plan, item.name) for item in fields(plan) if item.name != "name"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -144,10 +190,17 @@ class Limits:
 LIMITS = Limits()
 
 
-def describe(limits: Limits | Plan) -> list[tuple[str, int | float, str, str]]:
+def describe(limits: Limits | Plan) -> list[tuple[str, int | float | bool | None, str, str]]:
     """Rows of (name, value, unit, meaning) for the numbers of one table, in order."""
     return [
         (item.name, getattr(limits, item.name), item.metadata["unit"], item.metadata["meaning"])
         for item in fields(limits)
         if item.metadata
     ]
+
+
+def shown(value: float | bool | None) -> str:
+    """A value of :func:`describe` as people read it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "no limit" if value is None else f"{value:,}"

@@ -89,15 +89,15 @@ class ChatModel(Protocol):
 
     async def complete(
         self, messages: Sequence[Mapping[str, str]], *, most_tokens: int, temperature: float
-    ) -> str:
-        """The text of one answer, at most about ``most_tokens`` long; no tools are offered.
+    ) -> Answer:
+        """One answer, its text at most about ``most_tokens`` long; no tools are offered.
 
         What a model thinks before it answers may come before the text, in ``<think>`` tags, and is
         not counted.
 
         Raises ModelError: ``permanent`` where the same request cannot succeed later (no such
         model, no access, refused), else where it may (overload, time-out, a broken answer, an
-        empty one). Never returns an empty text.
+        empty one). Its text is never empty.
         """
 
     async def stream(

@@ -3,14 +3,12 @@ it asks for. What becomes of that is not decided here."""
 
 import json
 from collections.abc import Mapping
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from talekeeper.domain.limits import LIMITS
-from talekeeper.text.tokens import tokenizer_named
 
 __all__ = [
     "BELONGS",
@@ -21,7 +19,6 @@ __all__ = [
     "ToolError",
     "UpdateMemory",
     "asked_for",
-    "tool_tokens",
 ]
 
 BELONGS = (
@@ -115,12 +112,6 @@ MEMORY_TOOLS: tuple[Mapping[str, Any], ...] = (
 
 TOOLS_TEXT = json.dumps(MEMORY_TOOLS, ensure_ascii=False)
 """About what a model reads of them: each server writes them in its own way."""
-
-
-@lru_cache(maxsize=8)
-def tool_tokens(tokenizer: str) -> int:
-    """What the tools take in a prompt, by the tokenizer of that name."""
-    return tokenizer_named(tokenizer).count(TOOLS_TEXT)
 
 
 def asked_for(name: str, arguments: str) -> AddMemory | UpdateMemory | DeleteMemory:

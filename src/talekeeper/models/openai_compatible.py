@@ -16,7 +16,7 @@ import anyio
 
 from talekeeper.domain.errors import ModelError, ToolsUnsupported
 from talekeeper.models.chat_model import Answer, Endpoint
-from talekeeper.models.streaming import Assembly
+from talekeeper.models.streaming import Assembly, count_of, joined
 
 if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI
@@ -70,7 +70,7 @@ class OpenAICompatible:
 
     async def complete(
         self, messages: Sequence[Mapping[str, str]], *, most_tokens: int, temperature: float
-    ) -> str:
+    ) -> Answer:
         asked: list[Any] = [dict(message) for message in messages]
         with self._errors():
             # The client's own time-out is for each read: an answer that trickles has no end.
@@ -79,7 +79,12 @@ class OpenAICompatible:
                 if not self._thinks and _is_thought(answer):
                     self._thinks = True
                     answer = await self._ask(asked, most_tokens, temperature)
-            return self._text(answer)
+            text, usage = self._text(answer), getattr(answer, "usage", None)
+            return Answer(
+                text=text,
+                prompt_tokens=count_of(usage, "prompt_tokens"),
+                reply_tokens=count_of(usage, "completion_tokens"),
+            )
 
     async def stream(
         self,
@@ -120,12 +125,13 @@ class OpenAICompatible:
         }
         if tools:
             form["tools"] = [dict(tool) for tool in tools]
+        create: Any = self._client.chat.completions.create
         while True:
             if self._counts:
                 form["stream_options"] = {"include_usage": True}
             try:
                 with anyio.fail_after(self.endpoint.timeout):
-                    return await self._client.chat.completions.create(**form, **{self._bound: most})
+                    return await create(**form, **{self._bound: most})
             except BadRequestError as error:
                 if self._counts and "stream_options" in f"{error.param} {error.message}":
                     self._counts = False
@@ -243,7 +249,7 @@ class OpenAICompatible:
             raise self._error(f"gave an answer without a choice{said and f': {said}'}.")
         if getattr(message, "refusal", None):
             raise self._error(f"refused: {_short(str(message.refusal))}", permanent=True)
-        text = _joined(getattr(message, "content", None))
+        text = joined(getattr(message, "content", None))
         if text.strip():
             return text
         finish = getattr(choice, "finish_reason", None)
@@ -266,16 +272,8 @@ def _is_thought(answer: object) -> bool:
     choice = _choice(answer)
     if getattr(choice, "finish_reason", None) != "length":
         return False
-    text = _joined(getattr(getattr(choice, "message", None), "content", None)).lstrip().lower()
+    text = joined(getattr(getattr(choice, "message", None), "content", None)).lstrip().lower()
     return not text or (text.startswith("<think") and "</think" not in text)
-
-
-def _joined(content: object) -> str:
-    """The text of a message: a string, or, where a model thinks apart, a list of parts."""
-    if not isinstance(content, list):
-        return content if isinstance(content, str) else ""
-    parts = [part for part in content if isinstance(part, dict) and part.get("type") == "text"]
-    return "".join(part["text"] for part in parts if isinstance(part.get("text"), str))
 
 
 def _told(error: object) -> str:

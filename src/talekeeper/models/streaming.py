@@ -13,7 +13,7 @@ from typing import Any
 from talekeeper.domain.chat import ToolCall
 from talekeeper.models.chat_model import Answer
 
-__all__ = ["Assembly"]
+__all__ = ["Assembly", "count_of", "joined"]
 
 _OPEN = re.compile(r"\s*<think(?:ing)?>", re.IGNORECASE)
 _CLOSE = re.compile(r"</think(?:ing)?>\s*", re.IGNORECASE)
@@ -54,10 +54,7 @@ class Assembly:
         """One chunk, or a whole completion from a server that does not stream."""
         usage = getattr(chunk, "usage", None)
         if usage is not None:
-            self._usage = (
-                _count(getattr(usage, "prompt_tokens", None)),
-                _count(getattr(usage, "completion_tokens", None)),
-            )
+            self._usage = count_of(usage, "prompt_tokens"), count_of(usage, "completion_tokens")
         choices = getattr(chunk, "choices", None)
         if not isinstance(choices, list) or not choices:
             return
@@ -95,7 +92,7 @@ class Assembly:
         refusal = getattr(delta, "refusal", None)
         if isinstance(refusal, str):
             self.refusal += refusal
-        text = _joined(getattr(delta, "content", None))
+        text = joined(getattr(delta, "content", None))
         if text:
             self._size += len(text)
             self._say(text)
@@ -177,11 +174,13 @@ def _may_open(text: str) -> bool:
     return any(tag.startswith(bare) for tag in ("<think>", "<thinking>"))
 
 
-def _count(value: object) -> int | None:
+def count_of(usage: object, name: str) -> int | None:
+    """A count of tokens as a server tells it, if it does."""
+    value = getattr(usage, name, None)
     return value if isinstance(value, int) and value >= 0 else None
 
 
-def _joined(content: object) -> str:
+def joined(content: object) -> str:
     """The text of a message: a string, or, where a model thinks apart, a list of parts."""
     if not isinstance(content, list):
         return content if isinstance(content, str) else ""

@@ -10,7 +10,9 @@ from talekeeper.domain.limits import LIMITS
 from talekeeper.domain.memory import Memory
 from talekeeper.parts.desk import Desk
 from talekeeper.record import memories as units
-from talekeeper.record.memories import Added, History, NewMemory
+from talekeeper.record import undoing
+from talekeeper.record.memories import Added, NewMemory
+from talekeeper.record.undoing import History
 from talekeeper.store import memories as rows
 
 __all__ = ["Memories", "ScopeView", "memory_json"]
@@ -147,20 +149,20 @@ class Memories:
 
     async def history(self, memory: int) -> History:
         """All that happened to a memory. Raises NotFound."""
-        return await self._desk.read(units.history, self._desk.account.id, memory)
+        return await self._desk.read(undoing.history, self._desk.account.id, memory)
 
     async def undo(self, memory: int, change: int | None = None) -> Memory:
         """Take back one change of a memory, by default the last. Raises NotFound, Conflict."""
-        return await self._write(units.undo, memory, change)
+        return await self._write(undoing.undo, memory, change)
 
     async def undo_turn(self, chat: str, number: int) -> Sequence[Memory]:
         """Take back what the replies in the turn of a message changed. Raises NotFound."""
         desk = self._desk
-        return await desk.write(units.undo_turn, desk.key(chat), number, now=desk.clock())
+        return await desk.write(undoing.undo_turn, desk.key(chat), number, now=desk.clock())
 
     async def undo_run(self, run: str) -> Sequence[Memory]:
         """Take back all that one deeper pass changed. Raises NotFound."""
-        return await self._write(units.undo_run, run)
+        return await self._write(undoing.undo_run, run)
 
     async def _write(self, unit: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         desk = self._desk

@@ -25,6 +25,7 @@ from talekeeper.domain.errors import (
 )
 from talekeeper.domain.limits import LIMITS
 from talekeeper.domain.summary import Summary
+from talekeeper.domain.usage import Usage
 from talekeeper.models.chat_model import ChatModel
 from talekeeper.record.summaries import write_summary
 from talekeeper.settle.planning import Piece, Task, next_task, outstanding, window_of
@@ -32,6 +33,7 @@ from talekeeper.settle.summarize import LocalMaker, ModelMaker, SummaryMaker, Su
 from talekeeper.store import chats as chat_rows
 from talekeeper.store import participants as participant_rows
 from talekeeper.store import settling
+from talekeeper.store import usage as usage_rows
 from talekeeper.store.chats import ChatState
 from talekeeper.store.database import Database
 from talekeeper.store.keys import ChatKey
@@ -158,7 +160,7 @@ class Settler:
         if self._model is not None and (task.catching_up or not task.imported):
             maker = self._model
         try:
-            text = await maker.make(request)
+            made = await maker.make(request)
         except ModelError as error:
             if not error.permanent:
                 raise
@@ -172,7 +174,8 @@ class Settler:
                 )
             )
             maker = self._local
-            text = await maker.make(request)
+            made = await maker.make(request)
+        text = made.text
         node = Summary(
             place=task.place,
             cell=task.cell,
@@ -191,7 +194,14 @@ class Settler:
             made_at=self.clock(),
         )
         return await self.database.write(
-            partial(write_summary, key=view.state.key, node=node, owner=owner)
+            partial(
+                _write,
+                key=view.state.key,
+                node=node,
+                owner=owner,
+                usage=made.usage,
+                new_id=self._new_id,
+            )
         )
 
     async def _settled(self, key: ChatKey, owner: str, version: int) -> None:
@@ -274,6 +284,21 @@ def _acquire(
 ) -> bool:
     chat_rows.state(connection, key, lock=True)
     return settling.acquire(connection, key, owner, now=now, until=until)
+
+
+def _write(
+    connection: Connection,
+    key: ChatKey,
+    *,
+    node: Summary,
+    owner: str,
+    usage: Usage | None,
+    new_id: Callable[[], str],
+) -> bool:
+    """Write a node, and what it took, even where it came too late."""
+    if usage is not None:
+        usage_rows.add(connection, key.account, usage, new_id=new_id(), now=node.made_at)
+    return write_summary(connection, key, node, owner=owner)
 
 
 def _settled(connection: Connection, key: ChatKey, *, owner: str, version: int) -> None:

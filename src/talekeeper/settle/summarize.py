@@ -3,19 +3,21 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import anyio.to_thread
 
 from talekeeper.domain.errors import ModelError
 from talekeeper.domain.summary import Level, Summariser
+from talekeeper.domain.usage import Usage
 from talekeeper.models.chat_model import ChatModel
 from talekeeper.models.embedder import Embedder
+from talekeeper.record.usage import usage_of
 from talekeeper.settle.prompts import summary_prompt
 from talekeeper.text.condense import Passage, condense, passages_of
 from talekeeper.text.tokens import Tokenizer
 
-__all__ = ["LocalMaker", "ModelMaker", "SummaryMaker", "SummaryRequest"]
+__all__ = ["LocalMaker", "Made", "ModelMaker", "SummaryMaker", "SummaryRequest"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,14 +33,21 @@ class SummaryRequest:
     characters: Sequence[str]
 
 
+class Made(NamedTuple):
+    """A summary, empty where nothing is worth keeping; and what a model was asked for it."""
+
+    text: str
+    usage: Usage | None = None
+
+
 class SummaryMaker(Protocol):
     """Makes summaries. One instance serves many callers at once."""
 
     summariser: Summariser
     model: str | None
 
-    async def make(self, request: SummaryRequest) -> str:
-        """The summary; empty where nothing is worth keeping. Raises ModelError."""
+    async def make(self, request: SummaryRequest) -> Made:
+        """The summary. Raises ModelError."""
 
 
 class LocalMaker:
@@ -50,8 +59,8 @@ class LocalMaker:
     def __init__(self, embedder: Embedder | None = None) -> None:
         self._embed = embedder.embed if embedder else None
 
-    async def make(self, request: SummaryRequest) -> str:
-        return await anyio.to_thread.run_sync(self.condense, request)
+    async def make(self, request: SummaryRequest) -> Made:
+        return Made(await anyio.to_thread.run_sync(self.condense, request))
 
     def condense(self, request: SummaryRequest) -> str:
         """The same, here and now."""
@@ -78,9 +87,9 @@ class ModelMaker:
         self._model = model
         self.model: str | None = model.name
 
-    async def make(self, request: SummaryRequest) -> str:
+    async def make(self, request: SummaryRequest) -> Made:
         if not any(passage.text.strip() for passage in request.passages):
-            return ""
+            return Made("")
         messages = summary_prompt(
             request.passages,
             level=request.level,
@@ -88,10 +97,11 @@ class ModelMaker:
             user=request.user,
             characters=request.characters,
         )
-        text = await self._model.complete(
+        answer = await self._model.complete(
             messages, most_tokens=request.most + _SLACK, temperature=_TEMPERATURE
         )
-        return _checked(self._model.name, text, request)
+        text = _checked(self._model.name, answer.text, request)
+        return Made(text, usage_of("summary", self._model.name, messages, answer))
 
 
 _SLACK = 64

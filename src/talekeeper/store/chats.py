@@ -27,7 +27,7 @@ from talekeeper.domain.errors import Ambiguous, NotFound
 from talekeeper.domain.limits import Plan, plan_named
 from talekeeper.domain.settings import GenerationSettings
 from talekeeper.store.keys import ChatKey, is_id, lookup_key
-from talekeeper.store.tables import accounts, chats, participants, personas
+from talekeeper.store.tables import accounts, chats, participants, personas, plans
 
 __all__ = [
     "ChatState",
@@ -71,13 +71,14 @@ class ChatState:
     messages: int
     excluded: int
     plan_name: str
+    plan_limits: Mapping[str, Any] | None
     account_settings: Mapping[str, Any]
     chat_settings: Mapping[str, Any]
 
     @property
     def plan(self) -> Plan:
         """The account's plan."""
-        return plan_named(self.plan_name)
+        return plan_named(self.plan_name, self.plan_limits)
 
     @property
     def settings(self) -> GenerationSettings:
@@ -100,6 +101,7 @@ def _state_query(*, lock: bool, importing: bool) -> Select[*tuple[Any, ...]]:
             chats.c.messages,
             chats.c.excluded,
             accounts.c.plan.label("plan_name"),
+            plans.c.limits.label("plan_limits"),
             accounts.c.settings.label("account_settings"),
             chats.c.settings.label("chat_settings"),
         )
@@ -108,6 +110,7 @@ def _state_query(*, lock: bool, importing: bool) -> Select[*tuple[Any, ...]]:
             personas,
             and_(personas.c.account_id == chats.c.account_id, personas.c.id == chats.c.persona_id),
         )
+        .outerjoin(plans, plans.c.name == func.replace(accounts.c.plan, "+boost", ""))
         .where(chats.c.account_id == bindparam("account"), chats.c.id == bindparam("chat"))
     )
     if not importing:

@@ -36,7 +36,7 @@ def implementation(request: pytest.FixtureRequest) -> Implementation:
 
 
 async def _complete(model: ChatModel) -> str:
-    return await model.complete(MESSAGES, most_tokens=50, temperature=0.2)
+    return (await model.complete(MESSAGES, most_tokens=50, temperature=0.2)).text
 
 
 def test_it_answers_with_the_text(implementation: Implementation) -> None:

@@ -21,7 +21,7 @@ async def _asked(server: FakeModelServer, **endpoint: Any) -> str:
     settings = {"base_url": server.base_url, "model": "fake-model", "key": KEY, **endpoint}
     model = OpenAICompatible(Endpoint(**settings))
     try:
-        return await model.complete(MESSAGES, most_tokens=50, temperature=0.2)
+        return (await model.complete(MESSAGES, most_tokens=50, temperature=0.2)).text
     finally:
         await model.close()
 
@@ -218,7 +218,7 @@ def test_models_that_want_another_form_get_it() -> None:
             model = OpenAICompatible(Endpoint(base_url=server.base_url, model="fake-model"))
             for asked in (3, 4):
                 answer = await model.complete(MESSAGES, most_tokens=50, temperature=0.2)
-                assert answer == "At most 50."
+                assert answer.text == "At most 50."
                 assert len(server.requests) == asked
             await model.close()
 
@@ -240,7 +240,7 @@ def test_models_that_think_first_get_the_room_for_it(text: str) -> None:
             model = OpenAICompatible(Endpoint(base_url=server.base_url, model="fake-model"))
             for count in (2, 3):
                 answer = await model.complete(asked, most_tokens=50, temperature=0.2)
-                assert answer.endswith("</think>\n\nThey met.")
+                assert answer.text.endswith("</think>\n\nThey met.")
                 assert len(server.requests) == count
             await model.close()
 

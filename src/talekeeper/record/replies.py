@@ -1,0 +1,128 @@
+"""Recording what a model replied: the text and the memories it wrote, in one transaction."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from talekeeper.domain.chat import Message
+from talekeeper.domain.memory import WriteUnit
+from talekeeper.domain.usage import Usage
+from talekeeper.record import messages as units
+from talekeeper.record.memory_writes import Applied, MemoryWrite, apply_writes
+from talekeeper.record.messages import NewMessage, NewSwipe
+from talekeeper.record.usage import note_usage
+from talekeeper.store import chats as chat_rows
+from talekeeper.store import messages as rows
+from talekeeper.store import participants as participant_rows
+from talekeeper.store.keys import ChatKey
+
+__all__ = ["Basis", "NewReply", "Recorded", "basis_of", "record_reply"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Basis:
+    """What a reply answers: the turn, by its first message, and what that said.
+
+    ``continued`` is the message that is gone on with, ``replaced`` the one that is written anew.
+    """
+
+    turn: int | None
+    said: tuple[int, str] | None
+    replaced: int | None = None
+    continued: tuple[int, int, str] | None = None
+
+
+def basis_of(
+    connection: Connection, key: ChatKey, *, replacing: int | None, continuing: bool
+) -> Basis:
+    """What a reply that is asked for now would answer."""
+    if replacing is not None:
+        last = rows.get(connection, key, replacing)
+    else:
+        newest = rows.listed(connection, key, limit=1)
+        if not newest:
+            return Basis(turn=None, said=None)
+        last = newest[0]
+    return Basis(
+        turn=last.turn,
+        said=_said(connection, key, last.turn),
+        replaced=replacing,
+        continued=(last.number, last.active, last.text) if continuing else None,
+    )
+
+
+def _said(connection: Connection, key: ChatKey, number: int) -> tuple[int, str] | None:
+    for message in rows.there(connection, key, [number]):
+        return message.active, message.text
+    return None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewReply:
+    """What a model replied. ``speaker`` is a participant's id or name; ``scopes`` are those its
+    ``writes`` may touch."""
+
+    text: str
+    speaker: str
+    model: str
+    reasoning: str = ""
+    writes: Sequence[MemoryWrite] = ()
+    scopes: Collection[str | None] = ()
+    usage: Sequence[Usage] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Recorded:
+    """The message that now holds the reply, None where it answers what is no longer said; and what
+    became of the memories it wrote."""
+
+    message: Message | None
+    writes: Sequence[Applied] = ()
+
+
+def record_reply(
+    connection: Connection,
+    key: ChatKey,
+    new: NewReply,
+    basis: Basis,
+    *,
+    now: datetime,
+    new_id: Callable[[], str],
+) -> Recorded:
+    """Record a reply with its memory writes, or neither where what it answers changed meanwhile.
+
+    What it took is noted in both cases. Raises NotFound where the chat is gone.
+    """
+    chat_rows.state(connection, key, lock=True)
+    note_usage(connection, key.account, new.usage, now=now, new_id=new_id)
+    continuing = basis.continued is not None
+    if basis.replaced is not None and not list(rows.there(connection, key, [basis.replaced])):
+        return Recorded(message=None)
+    found = basis_of(connection, key, replacing=basis.replaced, continuing=continuing)
+    if found != basis:
+        return Recorded(message=None)
+    swipe = NewSwipe(text=new.text, sent_at=now, model=new.model, reasoning=new.reasoning or None)
+    if basis.continued is not None:
+        number, _, before = basis.continued
+        message = units.edit(connection, key, number, before + new.text, now=now)
+    elif basis.replaced is not None:
+        message = units.add_swipe(connection, key, basis.replaced, swipe, now=now)
+    else:
+        said = NewMessage(role="assistant", swipes=(swipe,), speaker=new.speaker)
+        message = units.add(connection, key, said, now=now)
+    unit = WriteUnit(key.chat, message.number, message.active)
+    writes = [replace(write, unit=unit) for write in new.writes]
+    if not _may_learn(connection, key, message):
+        writes = []
+    applied = apply_writes(
+        connection, key.account, writes, author="character", scopes=new.scopes, now=now
+    )
+    return Recorded(message=message, writes=applied)
+
+
+def _may_learn(connection: Connection, key: ChatKey, message: Message) -> bool:
+    """Whether the speaker still learns: it may have been switched off while it spoke."""
+    learning = participant_rows.learning(connection, key)
+    return learning.get(message.character_id or "", True)

@@ -1,0 +1,336 @@
+"""A reply: compose, ask the model, let it keep memories, record.
+
+Nothing is recorded until the model is done: the text and the memories it wrote come in together,
+or not at all. It does not know how a prompt is made, nor how a model is reached.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import anyio
+from sqlalchemy import Connection
+
+from talekeeper.compose.composer import compose
+from talekeeper.compose.gather import gather
+from talekeeper.compose.recollect import writable
+from talekeeper.compose.request import Material, Request
+from talekeeper.domain.block import Context
+from talekeeper.domain.chat import Message, ToolCall
+from talekeeper.domain.errors import ModelError, ToolsUnsupported, UsageExceeded
+from talekeeper.domain.limits import LIMITS
+from talekeeper.domain.usage import Usage
+from talekeeper.models.chat_model import Answer, ChatModel
+from talekeeper.parts.desk import Desk
+from talekeeper.record.memory_writes import Applied, Staging
+from talekeeper.record.replies import Basis, NewReply, basis_of, record_reply
+from talekeeper.record.usage import note_usage, usage_of
+from talekeeper.store import usage as usage_rows
+from talekeeper.store.keys import ChatKey
+from talekeeper.text.tokens import tokenizer_named
+
+__all__ = ["OnCall", "OnText", "Replier", "Reply"]
+
+OnText = Callable[[str], None]
+"""Told each piece of the text as it comes."""
+
+OnCall = Callable[[ToolCall, str], None]
+"""Told each tool call with its result, which is JSON."""
+
+_LEAST_ROOM = 64
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reply:
+    """What came of asking for a reply.
+
+    ``message`` holds it now. It is None where nothing was recorded, and ``why_not`` says why: what
+    it answers was changed meanwhile, it speaks for the user, or it was stopped before a word came.
+    ``memories`` are the writes it made, each done or refused. ``stopped`` tells that it was stopped
+    and may end in the middle.
+    """
+
+    text: str
+    speaker: str
+    message: Message | None
+    why_not: str | None
+    context: Context
+    memories: Sequence[Applied]
+    usage: Sequence[Usage]
+    stopped: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Asked:
+    context: Context
+    material: Material
+    basis: Basis
+    staging: Staging
+    scopes: Sequence[str | None]
+
+
+@dataclass(slots=True)
+class _Spoken:
+    """What came so far; kept where a stop finds it."""
+
+    parts: list[str] = field(default_factory=list)
+    reasoning: list[str] = field(default_factory=list)
+    usage: list[Usage] = field(default_factory=list)
+
+    def text(self) -> str:
+        return "".join(self.parts)
+
+
+class Replier:
+    """Replies in chats of one account with one model."""
+
+    def __init__(self, desk: Desk, model: ChatModel) -> None:
+        self._desk = desk
+        self.model = model
+        self._takes_tools = True
+
+    async def reply(
+        self,
+        chat: str,
+        request: Request,
+        settings: Mapping[str, Any],
+        *,
+        on_text: OnText | None = None,
+        on_call: OnCall | None = None,
+        stop: anyio.Event | None = None,
+    ) -> Reply:
+        """One reply to what is recorded. ``request`` has no input.
+
+        Raises ModelError, BudgetExceeded, UsageExceeded, NotFound, InvalidInput; then nothing is
+        recorded. Cancelled, nothing is recorded either; ``stop`` keeps what came so far.
+        """
+        asked = await self._ask(chat, request, settings)
+        spoken = _Spoken()
+        while True:
+            try:
+                stopped = await self._stoppable(asked, spoken, on_text, on_call, stop)
+                break
+            except ToolsUnsupported:
+                if not self._takes_tools or spoken.parts:
+                    raise
+                self._takes_tools = False
+                asked = await self._ask(chat, request, settings)
+        return await self._record(chat, request, asked, spoken, stopped)
+
+    async def _ask(self, chat: str, request: Request, settings: Mapping[str, Any]) -> _Asked:
+        if not self._takes_tools:
+            settings = {**settings, "tools": False}
+        desk = self._desk
+        return await desk.read(_asked, desk.key(chat), request, settings, desk.clock())
+
+    async def _stoppable(
+        self,
+        asked: _Asked,
+        spoken: _Spoken,
+        on_text: OnText | None,
+        on_call: OnCall | None,
+        stop: anyio.Event | None,
+    ) -> bool:
+        """Let the model speak until it is done, or told to stop; answers whether it was."""
+        if stop is None:
+            await self._speak(asked, spoken, on_text, on_call)
+            return False
+        done = False
+        failure: ModelError | None = None
+        async with anyio.create_task_group() as tasks:
+
+            async def wait() -> None:
+                await stop.wait()
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(wait)
+            try:
+                await self._speak(asked, spoken, on_text, on_call)
+                done = True
+            except ModelError as error:
+                failure = error
+            tasks.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+        return not done
+
+    async def _speak(
+        self, asked: _Asked, spoken: _Spoken, on_text: OnText | None, on_call: OnCall | None
+    ) -> None:
+        messages: list[Mapping[str, Any]] = list(asked.context.messages)
+        count = tokenizer_named(asked.material.settings.tokenizer).count
+        room = max(_LEAST_ROOM, asked.material.settings.reserve)
+        for turn in range(LIMITS.reply_calls):
+            # The last answer is to be a text.
+            tools = asked.context.tools if turn < LIMITS.reply_calls - 1 else ()
+            hear = _Ear(spoken, on_text)
+            answer = await self.model.stream(messages, tools=tools, most_tokens=room, on_text=hear)
+            spoken.reasoning.append(answer.reasoning)
+            spoken.usage.append(usage_of("reply", self.model.name, messages, answer))
+            if not tools or not answer.calls:
+                break
+            results = [
+                (call, asked.staging.call(call.name, call.arguments)) for call in answer.calls
+            ]
+            if on_call is not None:
+                for call, result in results:
+                    on_call(call, result)
+            said = _as_messages(answer, results)
+            messages += said
+            room = max(_LEAST_ROOM, room - sum(count(str(message)) for message in said))
+        if not spoken.text().strip():
+            raise ModelError(
+                f"The model {self.model.name!r} called tools and wrote no text.", permanent=False
+            )
+
+    async def _record(
+        self, chat: str, request: Request, asked: _Asked, spoken: _Spoken, stopped: bool
+    ) -> Reply:
+        desk, material = self._desk, asked.material
+        text = _finished(spoken.text(), asked, request)
+        why_not, message, applied = None, None, list[Applied]()
+        if request.mode == "impersonate":
+            why_not = "It speaks for the user: send it, or change it first."
+        elif not text.strip():
+            why_not = "It was stopped before a word came."
+        if why_not is not None:
+            await desk.write(
+                note_usage, desk.account.id, spoken.usage, now=desk.clock(), new_id=desk.new_id
+            )
+        else:
+            new = NewReply(
+                text=text,
+                speaker=material.speaker_id or material.speaker.name,
+                model=self.model.name,
+                reasoning="\n\n".join(filter(None, spoken.reasoning)),
+                writes=asked.staging.writes,
+                scopes=asked.scopes,
+                usage=spoken.usage,
+            )
+            recorded = await desk.write(
+                record_reply,
+                desk.key(chat),
+                new,
+                asked.basis,
+                now=desk.clock(),
+                new_id=desk.new_id,
+            )
+            message, applied = recorded.message, list(recorded.writes)
+            if message is None:
+                why_not = "What it answers was changed or deleted meanwhile."
+        return Reply(
+            text=text,
+            speaker=material.speaker_name,
+            message=message,
+            why_not=why_not,
+            context=asked.context,
+            memories=applied,
+            usage=spoken.usage,
+            stopped=stopped,
+        )
+
+
+class _Ear:
+    """Hears one answer: keeps the pieces, and puts an empty line between two answers."""
+
+    def __init__(self, spoken: _Spoken, on_text: OnText | None) -> None:
+        self._spoken = spoken
+        self._on_text = on_text
+        self._begun = False
+
+    def __call__(self, piece: str) -> None:
+        if not self._begun and self._spoken.text().strip():
+            piece = f"\n\n{piece.lstrip()}"
+        self._begun = True
+        self._spoken.parts.append(piece)
+        if self._on_text is not None:
+            self._on_text(piece)
+
+
+def _asked(
+    connection: Connection,
+    key: ChatKey,
+    request: Request,
+    settings: Mapping[str, Any],
+    now: datetime,
+) -> _Asked:
+    """All that a reply begins with, as of one moment."""
+    material = gather(connection, key, request, settings)
+    _check_allowance(connection, key, material, now)
+    context = compose(material, request)
+    scopes: list[str | None] = [None]
+    if material.speaker_id is not None:
+        scopes.append(material.speaker_id)
+    there = []
+    if context.tools:
+        there = writable(connection, key, scopes, replacing=request.replacing)
+    return _Asked(
+        context=context,
+        material=material,
+        basis=basis_of(
+            connection,
+            key,
+            replacing=request.replacing,
+            continuing=request.mode == "continue",
+        ),
+        staging=Staging(there, own=material.speaker_id),
+        scopes=scopes,
+    )
+
+
+def _check_allowance(
+    connection: Connection, key: ChatKey, material: Material, now: datetime
+) -> None:
+    """UsageExceeded where the plan's tokens of today are used up."""
+    most = material.plan.daily_tokens
+    if most is None:
+        return
+    today = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    used = usage_rows.tokens_since(connection, key.account, today)
+    if used >= most:
+        raise UsageExceeded(
+            f"The plan {material.plan.name!r} allows {most:,} tokens of language models a day; "
+            f"{used:,} were used today. The next day begins at 0:00 UTC."
+        )
+
+
+def _as_messages(
+    answer: Answer, results: Sequence[tuple[ToolCall, str]]
+) -> list[Mapping[str, Any]]:
+    """An answer with tool calls, and their results, as the next messages of the conversation."""
+    calls = [
+        {
+            "id": call.id,
+            "type": "function",
+            "function": {"name": call.name, "arguments": call.arguments},
+        }
+        for call, _ in results
+    ]
+    said: list[Mapping[str, Any]] = [
+        {"role": "assistant", "content": answer.text or None, "tool_calls": calls}
+    ]
+    said += [
+        {"role": "tool", "tool_call_id": call.id, "content": result} for call, result in results
+    ]
+    return said
+
+
+def _finished(text: str, asked: _Asked, request: Request) -> str:
+    """The text as it is recorded: with the prefill it began with, without the speaker's name."""
+    if request.mode == "continue":
+        return text
+    text = text.strip()
+    material = asked.material
+    for name in (material.speaker_name, material.speaker.name):
+        if request.mode == "reply" and text.startswith(f"{name}: "):
+            text = text[len(name) + 2 :].lstrip()
+    prefills = [
+        sent
+        for row, sent in zip(asked.context.receipt.sent(), asked.context.texts, strict=True)
+        if row.kind == "prefill"
+    ]
+    for prefill in prefills:
+        if text and not text.startswith(prefill.strip()):
+            text = f"{prefill}{text}"
+    return text
