@@ -22,7 +22,9 @@ from talekeeper.formats.png_card import replace_png_card
 from talekeeper.formats.st_chat import read_st_chat
 from tests.formats.builders import card_chunk, chat, dumps, line, picture, text_chunk, v2
 
-_SECONDS = 2.0  # of computing time; each takes well under one on an idle machine
+_SECONDS = 30.0
+"""Of computing time. Each takes well under one on an idle machine; what takes as long as the square
+of its input takes minutes. The benchmarks hold the speed itself."""
 _MEGABYTE = 1_000_000
 
 _Result = TypeVar("_Result")

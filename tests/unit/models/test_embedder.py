@@ -104,7 +104,7 @@ SHARED_STATIC = StaticEmbedder()
 def test_a_very_long_word_takes_seconds_at_most(embedder: Embedder) -> None:
     begun = time.perf_counter()
     embedder.embed(["walnut" * 100_000])
-    assert time.perf_counter() - begun < 5
+    assert time.perf_counter() - begun < 30
 
 
 def test_the_name_of_the_model_tells_package_and_weighting() -> None:
