@@ -16,7 +16,7 @@ from typer.main import get_command
 
 from talekeeper.cli.app import app
 from talekeeper.domain.limits import LIMITS, PLANS, describe, shown
-from talekeeper.store.tables import metadata
+from talekeeper.store.schema import metadata
 
 DOCS = Path(__file__).parent
 PART = re.compile(r"(<!-- generated: (?P<name>[^>]+?) -->\n).*?(<!-- end -->)", re.DOTALL)

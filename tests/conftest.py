@@ -15,7 +15,7 @@ from sqlalchemy import Connection, inspect, text
 from talekeeper import Keeper
 from talekeeper.store.database import Database
 from talekeeper.store.opening import connect, open_database
-from talekeeper.store.tables import metadata
+from talekeeper.store.schema import metadata
 from talekeeper.testing import Ids, TickingClock
 
 T = TypeVar("T")

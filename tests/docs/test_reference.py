@@ -19,7 +19,7 @@ from talekeeper.domain.block import Kind, Reason
 from talekeeper.domain.limits import describe
 from talekeeper.models.chat_model import Endpoint
 from talekeeper.record.report import Outcome
-from talekeeper.store.tables import metadata
+from talekeeper.store.schema import metadata
 from talekeeper.text.tokens import TOKENIZERS
 from tests.conftest import ROOT
 from tests.docs.pages import commands, page

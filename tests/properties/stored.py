@@ -13,6 +13,7 @@ from talekeeper.formats.st_chat import read_st_chat
 from talekeeper.store import migrate, tables
 from talekeeper.store.database import Database
 from talekeeper.store.opening import open_database
+from talekeeper.store.schema import metadata
 from talekeeper.store.sqlite import SqliteDatabase
 from tests.properties.reference import Told
 
@@ -50,7 +51,7 @@ def all_rows(connection: Connection) -> list[list[Any]]:
     """Every table as the driver sees it."""
     return [
         list(connection.exec_driver_sql(f"SELECT * FROM {table.name} ORDER BY {_key(table)}"))
-        for table in tables.metadata.sorted_tables
+        for table in metadata.sorted_tables
     ]
 
 

@@ -13,8 +13,8 @@ from sqlalchemy import Connection, inspect, text
 from talekeeper import Keeper, StoreError, StoreTooNew
 from talekeeper.store import migrate
 from talekeeper.store.opening import connect
+from talekeeper.store.schema import metadata
 from talekeeper.store.sqlite import SqliteDatabase
-from talekeeper.store.tables import metadata
 from tests.conftest import opened_database, run
 
 VERSIONS = Path(migrate.__file__).parent / "migrations" / "versions"

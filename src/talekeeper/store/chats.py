@@ -27,7 +27,8 @@ from talekeeper.domain.errors import Ambiguous, NotFound
 from talekeeper.domain.limits import Plan, plan_named
 from talekeeper.domain.settings import GenerationSettings
 from talekeeper.store.keys import ChatKey, is_id, lookup_key
-from talekeeper.store.tables import accounts, chats, participants, personas, plans
+from talekeeper.store.memory_tables import plans
+from talekeeper.store.tables import accounts, chats, participants, personas
 
 __all__ = [
     "ChatState",

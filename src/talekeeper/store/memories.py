@@ -26,7 +26,8 @@ from talekeeper.domain.errors import NotFound
 from talekeeper.domain.limits import LIMITS
 from talekeeper.domain.memory import Memory, WriteUnit
 from talekeeper.store.keys import LAST_NUMBER, ChatKey
-from talekeeper.store.tables import accounts, characters, memories, participants
+from talekeeper.store.memory_tables import memories
+from talekeeper.store.tables import accounts, characters, participants
 from talekeeper.store.types import Id
 
 __all__ = [

@@ -9,8 +9,8 @@ from sqlalchemy import Connection, inspect, text
 
 from talekeeper.domain.errors import StoreError, StoreTooNew
 from talekeeper.store.database import Database
+from talekeeper.store.schema import metadata
 from talekeeper.store.sqlite import SqliteDatabase, backup
-from talekeeper.store.tables import metadata
 
 __all__ = ["HEAD", "REVISIONS", "bring_up_to_date", "keep_copy", "revision", "upgrade"]
 

@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, Connection, Row, func, insert, select, tup
 
 from talekeeper.domain.memory import Revision, State, WriteUnit
 from talekeeper.store.keys import ChatKey
-from talekeeper.store.tables import memory_revisions as revisions
+from talekeeper.store.memory_tables import memory_revisions as revisions
 
 __all__ = ["add", "next_position", "of_memories", "of_messages", "of_run", "set_active"]
 

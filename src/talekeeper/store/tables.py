@@ -9,7 +9,6 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Index,
     Integer,
-    MetaData,
     String,
     Table,
     Text,
@@ -17,6 +16,7 @@ from sqlalchemy import (
     true,
 )
 
+from talekeeper.store.metadata import metadata, of_parent, where_known
 from talekeeper.store.types import Blob, Id, Json, UtcDateTime
 
 __all__ = [
@@ -24,46 +24,17 @@ __all__ = [
     "character_files",
     "characters",
     "chats",
-    "deeper_passes",
     "imported_cards",
     "imported_files",
     "imports",
     "lines",
-    "memories",
-    "memory_revisions",
     "messages",
-    "metadata",
     "participants",
     "personas",
-    "plans",
     "settling",
     "summaries",
     "swipes",
-    "usage",
 ]
-
-metadata = MetaData(
-    naming_convention={
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "fk": "fk_%(table_name)s_%(referred_table_name)s",
-        "pk": "pk_%(table_name)s",
-    }
-)
-
-
-def _of(parent: str, *columns: str) -> ForeignKeyConstraint:
-    """A composite key into ``parent`` whose rows vanish with it."""
-    referred = [f"{parent}.account_id", f"{parent}.id"]
-    return ForeignKeyConstraint(["account_id", *columns], referred, ondelete="CASCADE")
-
-
-def _where_known(column: str, *, unique: bool = False) -> Index:
-    """An index on a column of a chat that is NULL in most rows: it holds the others only."""
-    known = text(f"{column} IS NOT NULL")
-    keys = ("account_id", "chat_id", column)
-    return Index(None, *keys, unique=unique, sqlite_where=known, postgresql_where=known)
-
 
 accounts = Table(
     "accounts",
@@ -103,7 +74,7 @@ character_files = Table(
     Column("character_id", Id, primary_key=True),
     Column("kind", String, nullable=False),
     Column("content", Blob, nullable=False),
-    _of("characters", "character_id"),
+    of_parent("characters", "character_id"),
 )
 """The file a character was imported from, byte for byte; ``kind`` is png or json."""
 
@@ -113,7 +84,7 @@ imported_cards = Table(
     Column("account_id", Id, primary_key=True),
     Column("character_id", Id, primary_key=True),
     Column("digest", Blob, primary_key=True),
-    _of("characters", "character_id"),
+    of_parent("characters", "character_id"),
     Index(None, "account_id", "digest"),
 )
 """Every file of a character that was imported; ``digest`` is a hash of all its bytes."""
@@ -172,7 +143,7 @@ participants = Table(
     Column("character_id", Id),
     Column("name", String, nullable=False),
     Column("speaker_key", String),
-    _of("chats", "chat_id"),
+    of_parent("chats", "chat_id"),
     Index(None, "account_id", "character_id"),
 )
 """``name`` stays when the character is deleted; ``speaker_key`` is a foreign file's key of it."""
@@ -197,10 +168,10 @@ messages = Table(
     Column("line", Integer),
     Column("line_version", Integer),
     Column("learnable", Boolean, nullable=False, server_default=true()),
-    _of("chats", "chat_id"),
+    of_parent("chats", "chat_id"),
     Index(None, "account_id", "chat_id", "excluded", "number"),
-    _where_known("line"),
-    _where_known("external_id", unique=True),
+    where_known("line"),
+    where_known("external_id", unique=True),
     sqlite_with_rowid=False,
 )
 """``line`` is the line of the imported file; the message is untouched while ``version`` equals
@@ -221,7 +192,7 @@ swipes = Table(
     Column("reasoning", Text),
     Column("tool_calls", Json),
     Column("parts", Json),
-    _of("chats", "chat_id"),
+    of_parent("chats", "chat_id"),
 )
 
 imports = Table(
@@ -234,7 +205,7 @@ imports = Table(
     Column("integrity", String),
     Column("final_newline", Boolean, nullable=False),
     Column("imported_at", UtcDateTime, nullable=False),
-    _of("chats", "chat_id"),
+    of_parent("chats", "chat_id"),
 )
 """The file a chat was imported from; the last one, where it came in longer later."""
 
@@ -244,7 +215,7 @@ imported_files = Table(
     Column("account_id", Id, primary_key=True),
     Column("chat_id", Id, primary_key=True),
     Column("digest", Blob, primary_key=True),
-    _of("chats", "chat_id"),
+    of_parent("chats", "chat_id"),
     Index(None, "account_id", "digest"),
 )
 """Every file that came into a chat; ``digest`` is a hash of all its bytes."""
@@ -258,7 +229,7 @@ lines = Table(
     Column("chain", Blob),
     Column("messages", Integer, nullable=False),
     Column("raw", Blob, nullable=False),
-    _of("chats", "chat_id"),
+    of_parent("chats", "chat_id"),
     Index(None, "account_id", "chain"),
 )
 """The lines of an imported file, byte for byte. ``chain`` is set on lines that hold messages: it
@@ -289,7 +260,7 @@ summaries = Table(
     Column("summariser", String, nullable=False),
     Column("model", String),
     Column("made_at", UtcDateTime, nullable=False),
-    _of("chats", "chat_id"),
+    of_parent("chats", "chat_id"),
     Index(None, "account_id", "chat_id", "cell"),
     Index(None, "account_id", "chat_id", "covered"),
     Index(
@@ -318,121 +289,7 @@ settling = Table(
     Column("permanent", Boolean, nullable=False),
     Column("failed_at", UtcDateTime),
     Column("catch_up", String),
-    _of("chats", "chat_id"),
+    of_parent("chats", "chat_id"),
 )
 """Who settles a chat and until when, and what went wrong the last time. ``catch_up`` is NULL,
 ``running`` or ``paused``: whether imported history is to be summarised by a model."""
-
-_KNOWN_CHAT = text("chat_id IS NOT NULL")
-_KNOWN_RUN = text("run IS NOT NULL")
-_IN_TRASH = text("deleted_at IS NOT NULL")
-
-memories = Table(
-    "memories",
-    metadata,
-    Column("account_id", Id, primary_key=True),
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("scope", Id, nullable=False),
-    Column("present", Boolean, nullable=False),
-    Column("pinned", Boolean, nullable=False),
-    Column("text", Text, nullable=False),
-    Column("tokens", Integer, nullable=False),
-    Column("tokenizer", String, nullable=False),
-    Column("author", String, nullable=False),
-    Column("created_at", UtcDateTime, nullable=False),
-    Column("updated_at", UtcDateTime, nullable=False),
-    Column("deleted_at", UtcDateTime),
-    Column("version", Integer, nullable=False),
-    Column("chat_id", Id),
-    Column("number", Integer),
-    Column("swipe", Integer),
-    ForeignKeyConstraint(["account_id"], ["accounts.id"], ondelete="CASCADE"),
-    Index(None, "account_id", "scope", "present", "pinned", "updated_at", "id"),
-    Index(
-        "ix_memories_trash",
-        "deleted_at",
-        sqlite_where=_IN_TRASH,
-        postgresql_where=_IN_TRASH,
-    ),
-    sqlite_with_rowid=False,
-)
-"""The value of each memory, folded from its revisions. ``scope`` is a character's id, or zeros for
-the global one. One that is not ``present`` is in the trash if ``deleted_at`` is set, else the
-message that made it is not shown. The last three columns name that message."""
-
-memory_revisions = Table(
-    "memory_revisions",
-    metadata,
-    Column("account_id", Id, primary_key=True),
-    Column("memory", Integer, primary_key=True, autoincrement=False),
-    Column("position", Integer, primary_key=True, autoincrement=False),
-    Column("author", String, nullable=False),
-    Column("action", String, nullable=False),
-    Column("before", Json),
-    Column("after", Json),
-    Column("made_at", UtcDateTime, nullable=False),
-    Column("chat_id", Id),
-    Column("number", Integer),
-    Column("swipe", Integer),
-    Column("run", Id),
-    Column("quote", Text),
-    Column("reason", Text),
-    Column("active", Boolean, nullable=False),
-    ForeignKeyConstraint(
-        ["account_id", "memory"], ["memories.account_id", "memories.id"], ondelete="CASCADE"
-    ),
-    Index(
-        None,
-        "account_id",
-        "chat_id",
-        "number",
-        sqlite_where=_KNOWN_CHAT,
-        postgresql_where=_KNOWN_CHAT,
-    ),
-    Index(None, "account_id", "run", sqlite_where=_KNOWN_RUN, postgresql_where=_KNOWN_RUN),
-    sqlite_with_rowid=False,
-)
-"""The journal of the memories; see ``domain.memory.Revision`` for the columns. A chat that is
-deleted leaves its revisions behind, as it leaves its memories."""
-
-deeper_passes = Table(
-    "deeper_passes",
-    metadata,
-    Column("account_id", Id, primary_key=True),
-    Column("chat_id", Id, primary_key=True),
-    Column("cell", Integer, primary_key=True, autoincrement=False),
-    Column("run", Id),
-    Column("outcome", String, nullable=False),
-    Column("reason", Text),
-    Column("model", String),
-    Column("operations", Json),
-    Column("made_at", UtcDateTime, nullable=False),
-    _of("chats", "chat_id"),
-    Index(None, "account_id", "run"),
-)
-"""Which cells were read for memories: each once. ``operations`` are the changes that the model
-wanted, with what became of each."""
-
-usage = Table(
-    "usage",
-    metadata,
-    Column("account_id", Id, primary_key=True),
-    Column("id", Id, primary_key=True),
-    Column("at", UtcDateTime, nullable=False),
-    Column("task", String, nullable=False),
-    Column("model", String, nullable=False),
-    Column("prompt_tokens", Integer, nullable=False),
-    Column("reply_tokens", Integer, nullable=False),
-    Column("billable", Boolean, nullable=False),
-    ForeignKeyConstraint(["account_id"], ["accounts.id"], ondelete="CASCADE"),
-    Index(None, "account_id", "at"),
-)
-"""What language models were asked for; one row an answer."""
-
-plans = Table(
-    "plans",
-    metadata,
-    Column("name", String, primary_key=True),
-    Column("limits", Json, nullable=False),
-)
-"""Plans of the operator's own, beside those that come with Talekeeper."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, func, insert, select
 
 from talekeeper.domain.usage import Usage
-from talekeeper.store.tables import usage
+from talekeeper.store.memory_tables import usage
 
 __all__ = ["UsageRow", "add", "by_task", "tokens_since"]
 

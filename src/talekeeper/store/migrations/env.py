@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from talekeeper.store.tables import metadata
+from talekeeper.store.schema import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],
