@@ -26,6 +26,8 @@ class Scale:
     """Messages added to each chat."""
     chats: int
     """Chats in the list."""
+    memories: int
+    """Memories in one database, of accounts with 100 each."""
     kills: int
     """Workers killed while they settle."""
     settled: int
@@ -47,6 +49,7 @@ FULL = Scale(
     turns=1_000,
     records=300,
     chats=1_000,
+    memories=1_000_000,
     kills=200,
     settled=100_000,
     episodes=20,
@@ -64,6 +67,7 @@ QUICK = Scale(
     turns=60,
     records=40,
     chats=50,
+    memories=20_000,
     kills=10,
     settled=2_000,
     episodes=4,
