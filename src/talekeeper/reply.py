@@ -6,7 +6,7 @@ or not at all. It does not know how a prompt is made, nor how a model is reached
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import anyio
@@ -18,15 +18,14 @@ from talekeeper.compose.recollect import writable
 from talekeeper.compose.request import Material, Request
 from talekeeper.domain.block import Context
 from talekeeper.domain.chat import Message, ToolCall
-from talekeeper.domain.errors import ModelError, ToolsUnsupported, UsageExceeded
+from talekeeper.domain.errors import ModelError, ToolsUnsupported
 from talekeeper.domain.limits import LIMITS
 from talekeeper.domain.usage import Usage
 from talekeeper.models.chat_model import Answer, ChatModel
 from talekeeper.parts.desk import Desk
 from talekeeper.record.memory_writes import Applied, Staging
 from talekeeper.record.replies import Basis, NewReply, basis_of, record_reply
-from talekeeper.record.usage import note_usage, usage_of
-from talekeeper.store import usage as usage_rows
+from talekeeper.record.usage import check_allowance, note_usage, usage_of
 from talekeeper.store.keys import ChatKey
 from talekeeper.text.tokens import tokenizer_named
 
@@ -164,7 +163,7 @@ class Replier:
         for turn in range(LIMITS.reply_calls):
             # The last answer is to be a text.
             tools = asked.context.tools if turn < LIMITS.reply_calls - 1 else ()
-            hear = _Ear(spoken, on_text)
+            hear = _Ear(spoken, on_text, continuing=asked.basis.continued is not None)
             answer = await self.model.stream(messages, tools=tools, most_tokens=room, on_text=hear)
             spoken.reasoning.append(answer.reasoning)
             spoken.usage.append(usage_of("reply", self.model.name, messages, answer))
@@ -232,16 +231,21 @@ class Replier:
 
 
 class _Ear:
-    """Hears one answer: keeps the pieces, and puts an empty line between two answers."""
+    """Hears one answer: keeps the pieces, and puts an empty line between two answers. Space at the
+    beginning counts where a text is gone on with."""
 
-    def __init__(self, spoken: _Spoken, on_text: OnText | None) -> None:
+    def __init__(self, spoken: _Spoken, on_text: OnText | None, *, continuing: bool) -> None:
         self._spoken = spoken
         self._on_text = on_text
-        self._begun = False
+        self._begun = continuing
 
     def __call__(self, piece: str) -> None:
-        if not self._begun and self._spoken.text().strip():
-            piece = f"\n\n{piece.lstrip()}"
+        if not self._begun:
+            piece = piece.lstrip()
+            if not piece:
+                return
+            if self._spoken.text().strip():
+                piece = f"\n\n{piece}"
         self._begun = True
         self._spoken.parts.append(piece)
         if self._on_text is not None:
@@ -257,7 +261,7 @@ def _asked(
 ) -> _Asked:
     """All that a reply begins with, as of one moment."""
     material = gather(connection, key, request, settings)
-    _check_allowance(connection, key, material, now)
+    check_allowance(connection, key.account, material.plan, now=now)
     context = compose(material, request)
     scopes: list[str | None] = [None]
     if material.speaker_id is not None:
@@ -277,22 +281,6 @@ def _asked(
         staging=Staging(there, own=material.speaker_id),
         scopes=scopes,
     )
-
-
-def _check_allowance(
-    connection: Connection, key: ChatKey, material: Material, now: datetime
-) -> None:
-    """UsageExceeded where the plan's tokens of today are used up."""
-    most = material.plan.daily_tokens
-    if most is None:
-        return
-    today = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    used = usage_rows.tokens_since(connection, key.account, today)
-    if used >= most:
-        raise UsageExceeded(
-            f"The plan {material.plan.name!r} allows {most:,} tokens of language models a day; "
-            f"{used:,} were used today. The next day begins at 0:00 UTC."
-        )
 
 
 def _as_messages(

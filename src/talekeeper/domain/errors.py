@@ -98,15 +98,21 @@ class BudgetExceeded(TalekeeperError):
 class ScopeFull(TalekeeperError):
     """A scope holds as many memories as it may; nothing was added and nothing dropped.
 
-    ``scope`` is the character's name, or ``global``; ``count`` what it holds, ``cap`` what it may.
+    ``scope`` is the character's name, or ``global``; ``count`` what it holds, ``cap`` what it may,
+    ``adding`` how many were to be added at once.
     """
 
     code = "scope_full"
 
-    def __init__(self, *, scope: str, pinned: bool, count: int, cap: int) -> None:
+    def __init__(self, *, scope: str, pinned: bool, count: int, cap: int, adding: int = 1) -> None:
         self.scope, self.pinned, self.count, self.cap = scope, pinned, count, cap
+        self.adding = adding
         where = "The global scope" if scope == "global" else f"{scope}'s scope"
         which = "pinned" if pinned else "unpinned"
+        if count < cap:
+            says = f"{where} holds {count} of {cap} {which} memories: {adding} more do not fit. "
+            super().__init__(says + "Save fewer of them, or delete some first.")
+            return
         super().__init__(
             f"{where} is full: {count} of {cap} {which} memories. "
             + ("Unpin or delete one first." if pinned else "Delete one first, or pin one.")
@@ -114,9 +120,16 @@ class ScopeFull(TalekeeperError):
 
 
 class UsageExceeded(TalekeeperError):
-    """The plan allows no more tokens of language models today. The next day begins at 0:00 UTC."""
+    """The plan allows no more tokens of language models today. The next day begins at 0:00 UTC.
+
+    ``wait`` is how many seconds that is from now.
+    """
 
     code = "usage_exceeded"
+
+    def __init__(self, message: str, *, wait: float) -> None:
+        self.wait = wait
+        super().__init__(message)
 
 
 class UnreadableFile(TalekeeperError):

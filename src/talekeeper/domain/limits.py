@@ -148,6 +148,9 @@ class Limits:
     deeper_operations: int = _number(10, "changes", "of one deeper pass at most")
     deeper_deletions: int = _number(3, "deletions", "among them at most")
     deeper_messages: int = _number(4, "messages", "in a cell for a deeper pass at least")
+    deeper_memory_tokens: int = _number(
+        8_000, "tokens", "of memories shown to a deeper pass at most"
+    )
     summary_share: float = _number(0.15, "of the budget", "conversation summary at most")
     memory_share: float = _number(0.20, "of the budget", "unpinned memories at most")
     lore_share: float = _number(0.25, "of the budget", "activated lore at most")

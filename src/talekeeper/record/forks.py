@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 from talekeeper.domain.limits import LIMITS
 from talekeeper.record.texts import checked_name
 from talekeeper.store import chats as chat_rows
+from talekeeper.store import deeper as deeper_rows
 from talekeeper.store import lines as line_rows
 from talekeeper.store import messages as rows
 from talekeeper.store import participants as participant_rows
@@ -32,7 +33,8 @@ def fork(
     """Make ``target`` a copy of ``source`` up to and including message ``number``.
 
     Numbers, swipes, flags, turns, cells, settings, participants and the imported lines are copied;
-    characters and personas are shared. Of the summary come the nodes that end at or before it.
+    characters and personas are shared. Of the summary come the nodes that end at or before it, and
+    the marks of the cells that were read for memories.
     Raises NotFound where the message does not exist.
     """
     state = chat_rows.state(connection, source, lock=True)
@@ -56,6 +58,7 @@ def fork(
     rows.copy_until(connection, source, target, number)
     line_rows.copy_until(connection, source, target, number)
     summary_rows.copy_until(connection, source, target, number)
+    deeper_rows.copy_until(connection, source, target, number)
 
 
 def _fork_title(title: str, number: int) -> str:

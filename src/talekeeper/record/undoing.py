@@ -76,6 +76,8 @@ def undo_turn(
     turn = message_rows.turn_of(connection, key, message.turn)
     rows.lock(connection, key.account)
     found = revision_rows.of_messages(connection, key, [one.number for one in turn], active=True)
+    # What a person saved from the turn is theirs, and not what the replies did.
+    found = [revision for revision in found if revision.author != "person"]
     return _undo_all(connection, key.account, found, now)
 
 

@@ -1,17 +1,34 @@
-"""What models were asked for: counting it, and noting it down."""
+"""What models were asked for: whether the plan allows it, counting it, and noting it down."""
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection
 
+from talekeeper.domain.errors import UsageExceeded
+from talekeeper.domain.limits import Plan
 from talekeeper.domain.usage import Task, Usage
 from talekeeper.models.chat_model import Answer
 from talekeeper.store import usage as usage_rows
 from talekeeper.text.tokens import tokenizer_named
 
-__all__ = ["note_usage", "usage_of"]
+__all__ = ["check_allowance", "note_usage", "usage_of"]
+
+
+def check_allowance(connection: Connection, account: str, plan: Plan, *, now: datetime) -> None:
+    """UsageExceeded where the plan's tokens of today are used up."""
+    if plan.daily_tokens is None:
+        return
+    now = now.astimezone(UTC)
+    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    used = usage_rows.tokens_since(connection, account, today)
+    if used >= plan.daily_tokens:
+        raise UsageExceeded(
+            f"The plan {plan.name!r} allows {plan.daily_tokens:,} tokens of language models a day; "
+            f"{used:,} were used today. The next day begins at 0:00 UTC.",
+            wait=(today + timedelta(days=1) - now).total_seconds(),
+        )
 
 
 def usage_of(

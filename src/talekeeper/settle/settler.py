@@ -22,12 +22,16 @@ from talekeeper.domain.errors import (
     StoreBusy,
     StoreError,
     TalekeeperError,
+    UsageExceeded,
 )
 from talekeeper.domain.limits import LIMITS
 from talekeeper.domain.summary import Summary
 from talekeeper.domain.usage import Usage
 from talekeeper.models.chat_model import ChatModel
 from talekeeper.record.summaries import write_summary
+from talekeeper.settle.deepen import Deepener
+from talekeeper.settle.deeper_step import DeeperStep, Stepped
+from talekeeper.settle.outcome import Done, Outcome
 from talekeeper.settle.planning import Piece, Task, next_task, outstanding, window_of
 from talekeeper.settle.summarize import LocalMaker, ModelMaker, SummaryMaker, SummaryRequest
 from talekeeper.store import chats as chat_rows
@@ -48,20 +52,6 @@ _MOST_CLASHES = 50
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Outcome:
-    """What came of settling a chat.
-
-    ``done``: nothing is left to do; ``more``: something is; ``busy``: another has it on lease;
-    ``failed``: see ``reason``. ``made`` counts the summaries that were written.
-    """
-
-    key: ChatKey
-    state: Literal["done", "more", "busy", "failed"]
-    made: int = 0
-    reason: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class _View:
     state: ChatState
     task: Task | None
@@ -74,7 +64,8 @@ Progress = Callable[[int], None]
 
 
 class Settler:
-    """Settles chats of one database. ``model`` None leaves all to the local maker."""
+    """Settles chats of one database. ``model`` None leaves all to the local maker; without a
+    ``reader`` there is no deeper memory."""
 
     def __init__(
         self,
@@ -82,6 +73,7 @@ class Settler:
         *,
         local: SummaryMaker,
         model: SummaryMaker | None = None,
+        reader: Deepener | None = None,
         clock: Callable[[], datetime],
         new_id: Callable[[], str],
         random: Random | None = None,
@@ -94,6 +86,7 @@ class Settler:
         self._local = local
         self._model = model
         self._new_id = new_id
+        self._deeper = DeeperStep(database, reader, clock=clock, new_id=new_id) if reader else None
         self._under_way: dict[ChatKey, anyio.Event] = {}
         self._random = random or Random()
 
@@ -102,10 +95,15 @@ class Settler:
         """Whether a language model is there to summarise with."""
         return self._model is not None
 
+    @property
+    def reads_deeper(self) -> bool:
+        """Whether a language model is there to read cells for memories."""
+        return self._deeper is not None
+
     async def settle(
         self, key: ChatKey, *, most: int | None = None, progress: Progress | None = None
     ) -> Outcome:
-        """Do what is due in a chat now, at most ``most`` summaries.
+        """Do what is due in a chat now, at most ``most`` summaries and cells read.
 
         Waits for what this Settler has under way in that chat; what another has is left to it.
         Raises NotFound, and StoreError where the database cannot be used.
@@ -124,33 +122,40 @@ class Settler:
         acquire = partial(_acquire, key=key, owner=owner, now=now, until=now + self._lease)
         if not await self.database.write(acquire):
             return Outcome(key=key, state="busy")
-        made = 0
+        done = Done()
         try:
             async with self._kept(key, owner):
-                clashes = 0
-                while most is None or made < most:
+                while most is None or done.count < most:
                     view = await self.database.read(partial(_look, key=key))
                     if progress is not None:
                         progress(view.left)
-                    if view.task is None:
+                    step = await self._step(view, owner)
+                    if step == "nothing":
                         await self._settled(key, owner, view.state.version)
-                        return Outcome(key=key, state="done", made=made)
-                    if await self._make(view, view.task, owner):
-                        made, clashes = made + 1, 0
+                        return done.outcome(key, "done")
+                    if step != "clash":
+                        done.add(step)
                         continue
                     if not await self.database.write(partial(settling.holds, key=key, owner=owner)):
-                        return Outcome(key=key, state="busy", made=made)
-                    clashes += 1
-                    if clashes == _MOST_CLASHES:
+                        return done.outcome(key, "busy")
+                    done.clashes += 1
+                    if done.clashes == _MOST_CLASHES:
                         break
         except (NotFound, StoreError):
             raise
         except TalekeeperError as error:
-            return await self._failed(key, owner, error, made)
+            await self._failed(key, owner, error)
+            return done.outcome(key, "failed", str(error))
         finally:
             with anyio.CancelScope(shield=True):
                 await self.database.write(partial(settling.release, key=key, owner=owner))
-        return Outcome(key=key, state="more", made=made)
+        return done.outcome(key, "more")
+
+    async def _step(self, view: _View, owner: str) -> Stepped | Literal["made"]:
+        """The next summary; where none is left to be made, the next cell to be read."""
+        if view.task is not None:
+            return "made" if await self._make(view, view.task, owner) else "clash"
+        return await self._deeper.take(view.state.key, owner) if self._deeper else "nothing"
 
     async def _make(self, view: _View, task: Task, owner: str) -> bool:
         """Make one node and write it; False where the chat changed meanwhile."""
@@ -207,18 +212,26 @@ class Settler:
     async def _settled(self, key: ChatKey, owner: str, version: int) -> None:
         await self.database.write(partial(_settled, key=key, owner=owner, version=version))
 
-    async def _failed(self, key: ChatKey, owner: str, error: TalekeeperError, made: int) -> Outcome:
-        wait = error.wait if isinstance(error, ModelError) else None
-        await self.fail(key, owner, str(error), wait=wait)
-        return Outcome(key=key, state="failed", made=made, reason=str(error))
+    async def _failed(self, key: ChatKey, owner: str, error: TalekeeperError) -> None:
+        wait = error.wait if isinstance(error, (ModelError, UsageExceeded)) else None
+        # Summaries do not wait for the plan's next day.
+        deferred = isinstance(error, UsageExceeded)
+        await self.fail(key, owner, str(error), wait=wait, deferred=deferred)
 
     async def fail(
-        self, key: ChatKey, owner: str | None, reason: str, *, wait: float | None = None
+        self,
+        key: ChatKey,
+        owner: str | None,
+        reason: str,
+        *,
+        wait: float | None = None,
+        deferred: bool = False,
     ) -> None:
         """Remember why a chat could not be settled, and when it is to be tried again.
 
         The time doubles with each failure in a row, and is spread, so that many chats that failed
-        together do not come back together; never less than ``wait`` seconds. Raises NotFound.
+        together do not come back together; never less than ``wait`` seconds. ``deferred``: a change
+        of the chat is looked at before that time. Raises NotFound.
         """
         tried = await self.database.read(partial(_attempts, key=key))
         seconds = LIMITS.retry_seconds * 2.0 ** min(tried, 20) * self._random.uniform(0.75, 1.25)
@@ -232,6 +245,7 @@ class Settler:
                 reason=reason,
                 now=now,
                 retry_at=now + timedelta(seconds=seconds),
+                deferred=deferred,
             )
         )
 
@@ -273,6 +287,7 @@ def settler_of(
         database,
         local=LocalMaker(),
         model=ModelMaker(model) if model else None,
+        reader=Deepener(model) if model else None,
         clock=clock,
         new_id=new_id,
         lease_seconds=lease_seconds,

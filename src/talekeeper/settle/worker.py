@@ -82,7 +82,7 @@ class Worker:
             if self._report is not None:
                 self._report(outcome)
             # A chat in which nothing could be written is left to a later round.
-            worked = worked or outcome.state == "done" or outcome.made > 0
+            worked = worked or outcome.state == "done" or outcome.made + outcome.read > 0
         return worked
 
     async def _take(self, key: ChatKey) -> Outcome:

@@ -6,28 +6,28 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
+    CompoundSelect,
     Connection,
     Integer,
     Row,
-    Select,
-    and_,
     bindparam,
     delete,
+    false,
     func,
     insert,
     literal,
-    or_,
     select,
     true,
+    union_all,
     update,
 )
 
 from talekeeper.domain.errors import NotFound
 from talekeeper.domain.limits import LIMITS
-from talekeeper.domain.memory import Memory, WriteUnit
-from talekeeper.store.keys import LAST_NUMBER, ChatKey
+from talekeeper.domain.memory import Memory, MemoryLine, WriteUnit, spread, turns
+from talekeeper.store.keys import LAST_NUMBER
 from talekeeper.store.memory_tables import memories
-from talekeeper.store.tables import accounts, characters, participants
+from talekeeper.store.tables import accounts
 from talekeeper.store.types import Id
 
 __all__ = [
@@ -46,9 +46,11 @@ __all__ = [
     "scope_of",
     "sendable",
     "sweep",
+    "those",
     "trash",
 ]
 
+_PAGE = 500
 _GLOBAL = "00000000-0000-0000-0000-000000000000"
 
 _COLUMNS = tuple(c for c in memories.c if c.name not in ("account_id", "present"))
@@ -123,6 +125,22 @@ def find(connection: Connection, account: str, memory: int) -> tuple[Memory, boo
         )
     ).one_or_none()
     return (_memory(row), bool(row.present)) if row else None
+
+
+def those(
+    connection: Connection, account: str, ids: Collection[int]
+) -> dict[int, tuple[Memory, bool]]:
+    """The memories of these ids, there or not, each with whether it is."""
+    wanted, found = sorted(ids), dict[int, tuple[Memory, bool]]()
+    for start in range(0, len(wanted), _PAGE):
+        rows = connection.execute(
+            select(*_COLUMNS, memories.c.present).where(
+                memories.c.account_id == account,
+                memories.c.id.in_(wanted[start : start + _PAGE]),
+            )
+        )
+        found |= {row.id: (_memory(row), bool(row.present)) for row in rows}
+    return found
 
 
 def get(connection: Connection, account: str, memory: int) -> Memory:
@@ -229,10 +247,10 @@ def leave(connection: Connection, account: str, character: str) -> None:
 def purge(connection: Connection, account: str, ids: Sequence[int]) -> int:
     """Delete memories for good, with their journal; answers how many."""
     found = 0
-    for start in range(0, len(ids), 500):
+    for start in range(0, len(ids), _PAGE):
         found += connection.execute(
             delete(memories).where(
-                memories.c.account_id == account, memories.c.id.in_(ids[start : start + 500])
+                memories.c.account_id == account, memories.c.id.in_(ids[start : start + _PAGE])
             )
         ).rowcount
     return found
@@ -245,93 +263,92 @@ def sweep(connection: Connection, *, before: datetime) -> int:
 
 class Sendable(NamedTuple):
     """What a prompt could carry: ``pinned`` all there are; ``unpinned`` the newest of each scope in
-    turn, as far as they are sent; ``more`` is how many of these stay out; ``scopes`` in order."""
+    turn, as far as they are sent; ``more`` is how many of these stay out."""
 
-    pinned: Sequence[Memory]
-    unpinned: Sequence[Memory]
+    pinned: Sequence[MemoryLine]
+    unpinned: Sequence[MemoryLine]
     more: int
-    scopes: Sequence[str | None]
+
+
+_COUNTS = (
+    select(memories.c.scope, memories.c.pinned, func.count())
+    .where(
+        memories.c.account_id == bindparam("account"),
+        memories.c.scope.in_(bindparam("scopes", expanding=True)),
+        memories.c.present == true(),
+    )
+    .group_by(memories.c.scope, memories.c.pinned)
+)
 
 
 @cache
-def _sendable_query() -> Select[*tuple[Any, ...]]:
-    scopes = (
-        select(literal(_GLOBAL, Id).label("scope"), literal(0, Integer).label("rank"))
-        .union_all(
-            select(participants.c.character_id, participants.c.position + 1)
-            .join_from(
-                participants,
-                characters,
-                and_(
-                    characters.c.account_id == participants.c.account_id,
-                    characters.c.id == participants.c.character_id,
-                ),
-            )
-            .where(
-                participants.c.account_id == bindparam("account"),
-                participants.c.chat_id == bindparam("chat"),
-                characters.c.learns == true(),
-            )
-        )
-        .cte("scopes")
-    )
-    # Chosen from an index alone; the texts are read of what is sent.
-    newest = (memories.c.updated_at.desc(), memories.c.id.desc())
-    turns = (
+def _newest(pinned: tuple[bool, ...]) -> CompoundSelect[*tuple[Any, ...]]:
+    """The newest memories of several scopes, as many of each as asked for, by an index alone.
+
+    Of the scope at each place pinned ones or others. A scope's own statement reads no row more
+    than it answers, whatever the planner knows of the table.
+    """
+    parts = [
         select(
+            literal(at, Integer).label("place"),
             memories.c.id,
-            memories.c.pinned,
-            scopes.c.rank,
-            func.row_number()
-            .over(partition_by=(memories.c.scope, memories.c.pinned), order_by=newest)
-            .label("turn"),
+            memories.c.text,
+            memories.c.tokens,
+            memories.c.tokenizer,
+            memories.c.updated_at,
         )
-        .join_from(memories, scopes, memories.c.scope == scopes.c.scope)
         .where(
             memories.c.account_id == bindparam("account"),
+            memories.c.scope == bindparam(f"scope{at}", type_=Id),
             memories.c.present == true(),
-            memories.c.id.not_in(bindparam("without", expanding=True)),
+            memories.c.pinned == (true() if which else false()),
         )
-        .cte("turns")
-    )
-    places = select(
-        turns.c.id,
-        turns.c.pinned,
-        func.row_number()
-        .over(partition_by=turns.c.pinned, order_by=(turns.c.turn, turns.c.rank))
-        .label("place"),
-        func.count().over(partition_by=turns.c.pinned).label("total"),
-    ).cte("places")
-    return (
-        select(*_COLUMNS, places.c.total)
-        .join_from(places, memories, memories.c.id == places.c.id)
-        .where(
-            memories.c.account_id == bindparam("account"),
-            or_(places.c.pinned == true(), places.c.place <= bindparam("most", type_=Integer)),
-        )
-        .order_by(places.c.pinned.desc(), places.c.place)
-    )
+        .order_by(memories.c.updated_at.desc(), memories.c.id.desc())
+        .limit(bindparam(f"most{at}", type_=Integer))
+        .subquery()
+        for at, which in enumerate(pinned)
+    ]
+    return union_all(*(select(part) for part in parts))
 
 
 def sendable(
-    connection: Connection,
-    key: ChatKey,
-    *,
-    scopes: Sequence[str | None],
-    without: Collection[int] = (),
+    connection: Connection, account: str, scopes: Sequence[str | None], *, spare: int = 0
 ) -> Sendable:
-    """What a prompt of this chat could carry, in one statement; ``without`` leaves some out.
+    """What a prompt could carry, in two statements.
 
-    ``scopes`` are those in play, in the order in which they take turns: global, then the members
-    that learn, in theirs.
+    ``scopes`` are those in play, in the order in which they take turns. ``spare`` is how many the
+    caller will take away: so many more are read that enough are left.
     """
-    bound = {**key._asdict(), "without": list(without), "most": LIMITS.memories_sent}
-    pinned, unpinned, total = list[Memory](), list[Memory](), 0
-    for row in connection.execute(_sendable_query(), bound):
-        memory = _memory(row)
-        if memory.pinned:
-            pinned.append(memory)
-        else:
-            unpinned.append(memory)
-            total = row.total
-    return Sendable(pinned, unpinned, total - len(unpinned), scopes)
+    stored = [scope_of(scope) for scope in scopes]
+    found = connection.execute(_COUNTS, {"account": account, "scopes": stored})
+    count = {(scope_of(scope), pinned): number for scope, pinned, number in found}
+    unpinned = [count.get((scope, False), 0) for scope in stored]
+    taken = turns(unpinned, LIMITS.memories_sent + spare * len(scopes))
+    asked = [
+        *((at, True, count.get((scope, True), 0)) for at, scope in enumerate(stored)),
+        *((at, False, most) for at, most in enumerate(taken)),
+    ]
+    asked = [part for part in asked if part[2]]
+    if not asked:
+        return Sendable([], [], 0)
+    bound: dict[str, Any] = {"account": account}
+    for place, (at, _, most) in enumerate(asked):
+        bound |= {f"scope{place}": stored[at], f"most{place}": most}
+    lines = [
+        MemoryLine(
+            id=row[1],
+            text=row[2],
+            character=scopes[asked[row[0]][0]],
+            pinned=asked[row[0]][1],
+            tokens=row[3],
+            tokenizer=row[4],
+            updated_at=row[5],
+        )
+        for row in connection.execute(_newest(tuple(part[1] for part in asked)), bound)
+    ]
+    sent = spread([line for line in lines if not line.pinned], scopes, len(lines))
+    return Sendable(
+        pinned=[line for line in lines if line.pinned],
+        unpinned=sent,
+        more=sum(unpinned) - len(sent),
+    )

@@ -8,7 +8,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Connection, and_, false, func, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    and_,
+    false,
+    func,
+    insert,
+    or_,
+    select,
+    true,
+    update,
+)
 
 from talekeeper.store.keys import ChatKey
 from talekeeper.store.tables import chats, settling
@@ -72,7 +83,11 @@ def waiting(
             chats.c.version > chats.c.settled,
             chats.c.importing_since.is_(None),
             or_(settling.c.leased_until.is_(None), settling.c.leased_until < now),
-            or_(settling.c.retry_at.is_(None), settling.c.retry_at <= now),
+            or_(
+                settling.c.retry_at.is_(None),
+                settling.c.retry_at <= now,
+                and_(settling.c.deferred == true(), chats.c.updated_at > settling.c.failed_at),
+            ),
         )
         .order_by(chats.c.updated_at)
         .limit(limit)
@@ -156,8 +171,12 @@ def fail(
     reason: str,
     now: datetime,
     retry_at: datetime,
+    deferred: bool = False,
 ) -> None:
-    """Remember why a chat could not be settled, and give it back, whoever has it for None."""
+    """Remember why a chat could not be settled, and give it back, whoever has it for None.
+
+    It waits until ``retry_at``; ``deferred``, until it changes if that is sooner.
+    """
     _make(connection, key)
     connection.execute(
         update(settling)
@@ -167,6 +186,7 @@ def fail(
             leased_until=None,
             attempts=settling.c.attempts + 1,
             retry_at=retry_at,
+            deferred=deferred,
             failure=reason,
             permanent=False,
             failed_at=now,

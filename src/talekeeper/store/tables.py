@@ -12,6 +12,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    false,
     text,
     true,
 )
@@ -289,7 +290,9 @@ settling = Table(
     Column("permanent", Boolean, nullable=False),
     Column("failed_at", UtcDateTime),
     Column("catch_up", String),
+    Column("deferred", Boolean, nullable=False, server_default=false()),
     of_parent("chats", "chat_id"),
 )
-"""Who settles a chat and until when, and what went wrong the last time. ``catch_up`` is NULL,
+"""Who settles a chat and until when, and what went wrong the last time. ``deferred`` says that it
+is looked at before ``retry_at`` when it changes. ``catch_up`` is NULL,
 ``running`` or ``paused``: whether imported history is to be summarised by a model."""

@@ -148,3 +148,6 @@ def upgrade() -> None:
     op.add_column(
         "messages", sa.Column("learnable", sa.Boolean(), server_default=sa.true(), nullable=False)
     )
+    op.add_column(
+        "settling", sa.Column("deferred", sa.Boolean(), server_default=sa.false(), nullable=False)
+    )
