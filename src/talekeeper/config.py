@@ -21,9 +21,10 @@ class Config(BaseSettings):
     """``TALEKEEPER_DB`` and ``TALEKEEPER_ACCOUNT`` set these; a flag wins over them.
 
     ``db`` is a file path or a database URL, ``account`` the name of the account to work for.
-    ``summary`` is the model that writes summaries: ``TALEKEEPER_SUMMARY_BASE_URL``,
-    ``TALEKEEPER_SUMMARY_MODEL``, and where they are needed ``…_KEY``, ``…_TIMEOUT`` (seconds) and
-    ``…_HEADERS`` (a JSON object).
+    ``chat`` is the model that writes replies: ``TALEKEEPER_CHAT_BASE_URL``,
+    ``TALEKEEPER_CHAT_MODEL``, and where they are needed ``…_KEY``, ``…_TIMEOUT`` (seconds) and
+    ``…_HEADERS`` (a JSON object). ``summary`` is the one that writes summaries:
+    ``TALEKEEPER_SUMMARY_BASE_URL`` and so on.
     """
 
     model_config = SettingsConfigDict(
@@ -35,6 +36,7 @@ class Config(BaseSettings):
 
     db: str = Field(default_factory=_default_database)
     account: str = "default"
+    chat: Endpoint | None = None
     summary: Endpoint | None = None
 
 
@@ -44,8 +46,8 @@ def configured(**given: Any) -> Config:
         return Config(**given)
     except SettingsError as error:
         raise InvalidInput(
-            "One of the variables TALEKEEPER_SUMMARY_… is no JSON where it should be: the headers "
-            'are written as {"Name": "value"}.'
+            "One of the variables TALEKEEPER_CHAT_… or TALEKEEPER_SUMMARY_… is no JSON where it "
+            'should be: the headers are written as {"Name": "value"}.'
         ) from error
     except ValidationError as error:
         first = error.errors()[0]

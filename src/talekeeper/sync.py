@@ -161,6 +161,7 @@ class _Memories(_Waiting[Memories]):
     delete = _waits(Memories.delete)
     pin = _waits(Memories.pin)
     unpin = _waits(Memories.unpin)
+    pinned_warning = _waits(Memories.pinned_warning)
     move = _waits(Memories.move)
     clear = _waits(Memories.clear)
     trash = _waits(Memories.trash)

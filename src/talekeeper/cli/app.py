@@ -11,9 +11,20 @@ import typer
 from rich.console import Console
 
 from talekeeper import __version__
-from talekeeper.cli import chatting, doctoring, importing, imports, listing, previewing, settings
+from talekeeper.cli import (
+    chatting,
+    doctoring,
+    importing,
+    imports,
+    listing,
+    memories,
+    memory_past,
+    previewing,
+    settings,
+)
 from talekeeper.cli.exporting import export_to
 from talekeeper.cli.gathering import gather, pipes
+from talekeeper.cli.memories import memories_app
 from talekeeper.cli.opening import Absent, Group, with_keeper
 from talekeeper.cli.options import (
     AsJson,
@@ -27,6 +38,7 @@ from talekeeper.cli.options import (
     SpeakerOption,
     StrategyOption,
     TokenizerOption,
+    ToolsOption,
     given,
     mode_named,
 )
@@ -34,6 +46,7 @@ from talekeeper.cli.output import Output
 from talekeeper.cli.plain import counted, plain
 from talekeeper.cli.settling import register
 from talekeeper.cli.summaries import summary_app
+from talekeeper.cli.talking import chat
 from talekeeper.config import Config, configured
 from talekeeper.domain.errors import InvalidInput
 from talekeeper.domain.limits import PLANS, plan_named
@@ -51,7 +64,11 @@ app = typer.Typer(
 
 
 register(app)
+app.command()(chat)
 app.add_typer(summary_app, name="summary")
+memories.register(memories_app)
+memory_past.register(memories_app)
+app.add_typer(memories_app, name="memories")
 
 
 def _show_version(wanted: bool) -> None:
@@ -192,6 +209,7 @@ def preview(
     strategy: StrategyOption = None,
     live_cap: LiveCapOption = None,
     tokenizer: TokenizerOption = None,
+    tools: ToolsOption = None,
     speaker: SpeakerOption = None,
     replacing: ReplacingOption = None,
     mode: ModeOption = "reply",
@@ -204,6 +222,7 @@ def preview(
         strategy=strategy,
         tokenizer=tokenizer,
         live_cap=live_cap,
+        tools=tools,
     )
     chosen = mode_named(mode)
 
@@ -238,6 +257,7 @@ def settings_(
     tokenizer: TokenizerOption = None,
     strategy: StrategyOption = None,
     live_cap: LiveCapOption = None,
+    tools: ToolsOption = None,
     names: settings.NamesOption = None,
     main_prompt: settings.MainPromptOption = None,
     post_history: settings.PostHistoryOption = None,
@@ -258,6 +278,7 @@ def settings_(
         tokenizer=tokenizer,
         strategy=strategy,
         live_cap=live_cap,
+        tools=tools,
         names=names,
         main_prompt=main_prompt,
         post_history=post_history,

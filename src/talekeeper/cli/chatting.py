@@ -1,13 +1,10 @@
 """``talekeeper rename`` and ``delete``: what is done to a chat as a whole."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rich.console import Console
-from rich.prompt import Confirm
-
+from talekeeper.cli.asking import agreed
 from talekeeper.cli.plain import counted, safe
 from talekeeper.domain.chat import Chat
 from talekeeper.domain.errors import InvalidInput
@@ -41,14 +38,7 @@ def confirm_deletion(chat: Chat) -> None:
         f"Delete {safe(chat.title)} with its {counted(chat.messages, 'message')}? "
         "This cannot be undone."
     )
-    console = Console(stderr=True)
-    try:
-        agreed = Confirm.ask(question, console=console, default=False)
-    except EOFError:
-        agreed = False
-    if sys.stdin is None or not sys.stdin.isatty():
-        console.print()  # an answer that was not typed ends no line
-    if not agreed:
+    if not agreed(question):
         raise InvalidInput(f"{chat.title!r} was not deleted. Answer yes, or add --yes.")
 
 

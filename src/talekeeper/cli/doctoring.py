@@ -51,7 +51,7 @@ async def examine(config: Config) -> list[Check]:
         Check(name="sqlite", ok=True, found=sqlite3.sqlite_version),
     ]
     checks += [_tokenizer(name) for name in TOKENIZERS]
-    checks.append(_summaries(config))
+    checks += [_replies(config), _summaries(config)]
     checks += await _database(config)
     return checks
 
@@ -120,6 +120,14 @@ def _settling(connection: Connection) -> Check:
         found=f"{counted(waiting, 'chat')} to look at, {failed:,} failed",
         advice="'talekeeper jobs' says what went wrong." if failed else None,
     )
+
+
+def _replies(config: Config) -> Check:
+    """Who writes replies."""
+    found = "no chat model is configured; 'talekeeper chat' needs one"
+    if config.chat is not None:
+        found = f"written by {config.chat.model} at {config.chat.where}"
+    return Check(name="replies", ok=True, found=found)
 
 
 def _summaries(config: Config) -> Check:

@@ -216,7 +216,7 @@ def show_limits(console: Output, plans: Sequence[Plan]) -> None:
         table.add_column(plan.name, justify="right", no_wrap=True)
     for index, (_, _, unit, meaning) in enumerate(describe(plans[0])):
         values = [limit_tables.shown(describe(plan)[index][1]) for plan in plans]
-        table.add_row(f"{meaning} ({unit})", *values)
+        table.add_row(f"{meaning} ({unit})" if unit else meaning, *values)
     console.table(table)
     console.print()
     table = Table(title="All plans", title_justify="left", box=None, header_style="bold")

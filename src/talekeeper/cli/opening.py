@@ -19,7 +19,7 @@ from talekeeper.store import accounts
 from talekeeper.store.database import Database
 from talekeeper.store.opening import open_database
 
-__all__ = ["Absent", "Group", "opened", "summary_model", "with_keeper"]
+__all__ = ["Absent", "Group", "chat_model", "opened", "summary_model", "with_keeper"]
 
 T = TypeVar("T")
 
@@ -56,6 +56,11 @@ def _after(option: Any) -> TyperOption:
 def _take(context: Any, option: Any, value: str | None) -> None:
     if value is not None:
         context.obj = context.obj.model_copy(update={option.name: value})
+
+
+def chat_model(config: Config) -> ChatModel | None:
+    """The language model that writes replies, None where the configuration names none."""
+    return OpenAICompatible(config.chat) if config.chat else None
 
 
 def summary_model(config: Config) -> ChatModel | None:
@@ -101,15 +106,18 @@ def with_keeper(
                     f"There is no account {config.account!r}; there are {named}. "
                     "An import makes a new one."
                 )
-            model = summary_model(config)
-            keeper = await Keeper.of(database, config.account, summary_model=model)
+            replies, summaries = chat_model(config), summary_model(config)
             try:
+                keeper = await Keeper.of(
+                    database, config.account, chat_model=replies, summary_model=summaries
+                )
                 return await work(keeper)
             finally:
                 if absent:
                     await database.write(partial(accounts.remove_if_empty, name=config.account))
-                if model is not None:
-                    await model.close()
+                for model in (replies, summaries):
+                    if model is not None:
+                        await model.close()
         finally:
             await database.close()
 

@@ -21,6 +21,7 @@ __all__ = [
     "SpeakerOption",
     "StrategyOption",
     "TokenizerOption",
+    "ToolsOption",
     "given",
     "mode_named",
 ]
@@ -49,6 +50,10 @@ LiveCapOption = Annotated[
 TokenizerOption = Annotated[
     str | None,
     typer.Option(metavar="T", help="o200k_base, cl100k_base or approximate."),
+]
+ToolsOption = Annotated[
+    bool | None,
+    typer.Option("--tools/--no-tools", help="Whether the model is offered tools to save memories."),
 ]
 SpeakerOption = Annotated[
     str | None, typer.Option(metavar="NAME-OR-ID", help="Who replies, in a group.")

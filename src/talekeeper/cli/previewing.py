@@ -20,6 +20,8 @@ _LOOKS: Mapping[Kind, tuple[str, str]] = {
     "personality": ("P", "medium_purple"),
     "scenario": ("S", "turquoise4"),
     "example": ("E", "bright_cyan"),
+    "pinned_memory": ("R", "orchid"),
+    "memory": ("r", "pink1"),
     "summary": ("Z", "gold1"),
     "message": ("m", "green"),
     "authors_note": ("A", "yellow"),
@@ -29,6 +31,7 @@ _LOOKS: Mapping[Kind, tuple[str, str]] = {
     "post_history": ("H", "magenta"),
     "nudge": ("G", "hot_pink"),
     "prefill": ("F", "red"),
+    "tools": ("T", "grey70"),
 }
 """A letter for each kind, so that the bar can be read without colours, and a colour."""
 REASONS = {
@@ -38,6 +41,8 @@ REASONS = {
     "excluded": "excluded by you",
     "disabled": "cannot be sent alone",
     "empty": "empty",
+    "cap": "more than are sent at once",
+    "memory_off": "memory is off",
     "budget": "no room in the budget",
     "strategy": "gave way: newer messages took the room",
 }
@@ -153,11 +158,13 @@ def _first_line(text: str) -> str:
 
 
 def _runs(rows: Iterable[Row]) -> list[list[Row]]:
-    """What stayed out, messages from the oldest on; those that follow for one reason are a run."""
+    """What stayed out, messages from the oldest on; those that follow for one reason are a run, and
+    so are memories."""
     runs: list[list[Row]] = []
     for row in sorted(rows, key=lambda row: _range(row)[0]):
         last = runs[-1][-1] if runs else None
-        if last and row.kind == last.kind == "message" and _why(row) == _why(last):
+        many = row.kind in ("message", "memory")
+        if last and many and row.kind == last.kind and _why(row) == _why(last):
             runs[-1].append(row)
         else:
             runs.append([row])
@@ -177,9 +184,11 @@ def _why(row: Row) -> str:
 
 
 def _left_out(run: Sequence[Row]) -> str:
-    what = run[0].source.replace("message:", "message ")
+    what = run[0].source.replace("message:", "message ").replace("memory:", "memory ")
     count = sum(row.count for row in run)
-    if count > 1:
+    if count > 1 and run[0].kind == "memory":
+        what = counted(count, "memory", "memories")
+    elif count > 1:
         first, last = _range(run[0])[0], _range(run[-1])[1]
         what = f"{counted(count, 'message')} ({first:,}-{last:,})"
     tokens = sum(row.tokens or 0 for row in run)

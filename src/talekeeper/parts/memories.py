@@ -7,15 +7,16 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection
 
 from talekeeper.domain.limits import LIMITS
-from talekeeper.domain.memory import Memory
+from talekeeper.domain.memory import Memory, Revision, State, WriteUnit
 from talekeeper.parts.desk import Desk
 from talekeeper.record import memories as units
 from talekeeper.record import undoing
+from talekeeper.record.accounts import account_settings
 from talekeeper.record.memories import Added, NewMemory
 from talekeeper.record.undoing import History
 from talekeeper.store import memories as rows
 
-__all__ = ["Memories", "ScopeView", "memory_json"]
+__all__ = ["Memories", "ScopeView", "history_json", "memory_json"]
 
 T = TypeVar("T")
 
@@ -53,7 +54,6 @@ class ScopeView:
 
 def memory_json(memory: Memory) -> dict[str, Any]:
     """The documented JSON shape of a memory."""
-    unit = memory.unit
     return {
         "id": memory.id,
         "scope": "global" if memory.character is None else "character",
@@ -66,8 +66,43 @@ def memory_json(memory: Memory) -> dict[str, Any]:
         "updated_at": memory.updated_at.isoformat(),
         "deleted_at": memory.deleted_at.isoformat() if memory.deleted_at else None,
         "version": memory.version,
-        "from": {"chat": unit.chat, "message": unit.number, "swipe": unit.swipe} if unit else None,
+        "from": _unit_json(memory.unit),
     }
+
+
+def history_json(history: History) -> dict[str, Any]:
+    """The documented JSON shape of all that happened to a memory."""
+    return {
+        "memory": memory_json(history.memory),
+        "present": history.present,
+        "changes": [_revision_json(revision) for revision in history.revisions],
+    }
+
+
+def _revision_json(revision: Revision) -> dict[str, Any]:
+    return {
+        "change": revision.position,
+        "action": revision.action,
+        "by": revision.author,
+        "at": revision.made_at.isoformat(),
+        "before": _state_json(revision.before),
+        "after": _state_json(revision.after),
+        "from": _unit_json(revision.unit),
+        "run": revision.run,
+        "quote": revision.quote,
+        "reason": revision.reason,
+        "counts": revision.active,
+    }
+
+
+def _state_json(state: State | None) -> dict[str, Any] | None:
+    if state is None:
+        return None
+    return {"text": state.text, "character": state.character, "pinned": state.pinned}
+
+
+def _unit_json(unit: WriteUnit | None) -> dict[str, Any] | None:
+    return {"chat": unit.chat, "message": unit.number, "swipe": unit.swipe} if unit else None
 
 
 class Memories:
@@ -120,6 +155,12 @@ class Memories:
     async def unpin(self, memory: int) -> Memory:
         """Take a pin away. Raises ScopeFull, NotFound."""
         return await self._write(units.pin, memory, False)
+
+    async def pinned_warning(self, character: str | None = None) -> str | None:
+        """A sentence where the pinned memories of a scope, with the global ones, take more than
+        ``LIMITS.pinned_warning`` of the account's context; of the global scope, with the fullest
+        other one. Else None."""
+        return await self._desk.read(_pinned_warning, self._desk.account.id, character)
 
     async def move(self, memory: int, character: str | None) -> Memory:
         """File a memory under a character, or as global. Raises ScopeFull, Conflict, NotFound."""
@@ -174,4 +215,22 @@ def _view(connection: Connection, account: str, character: str | None) -> ScopeV
         character=character,
         name=units.scope_name(connection, account, character),
         memories=rows.listed(connection, account, [character]),
+    )
+
+
+def _pinned_warning(connection: Connection, account: str, character: str | None) -> str | None:
+    context = account_settings(connection, account).context
+    sizes: dict[str | None, int] = {None: 0}
+    for memory in rows.listed(
+        connection, account, None if character is None else [character, None]
+    ):
+        if memory.pinned:
+            sizes[memory.character] = sizes.get(memory.character, 0) + memory.tokens
+    everywhere = sizes.pop(None)
+    together = everywhere + max(sizes.values(), default=0)
+    if together <= LIMITS.pinned_warning * context:
+        return None
+    return (
+        f"The pinned memories take {together:,} of the {context:,} tokens of the context in every "
+        f"prompt, more than {LIMITS.pinned_warning:.0%}. Unpin some, or raise the context limit."
     )
