@@ -20,6 +20,7 @@ from talekeeper.models.chat_model import ChatModel
 from talekeeper.parts.characters import Characters, Personas
 from talekeeper.parts.chats import Chats
 from talekeeper.parts.desk import Desk
+from talekeeper.parts.drafts import Drafts
 from talekeeper.parts.files import Files
 from talekeeper.parts.memories import Memories
 from talekeeper.parts.messages import Messages
@@ -64,7 +65,8 @@ class Keeper:
         self.messages = Messages(desk)
         self.characters = Characters(desk)
         self.personas = Personas(desk)
-        self.memories = Memories(desk)
+        drafts = Drafts(desk, settler.reading_model or chat_model)
+        self.memories = Memories(desk, drafts, reads_deeper=settler.reading_model is not None)
         self.settings = Settings(desk)
         self.files = Files(desk)
         self.summaries = Summaries(desk, settler)
@@ -87,7 +89,8 @@ class Keeper:
         ``where`` is a path in a folder that is there, ``sqlite:///path``, ``sqlite://`` (in memory,
         gone at the end) or ``postgresql://…``. ``settle`` says when summaries are made: beside your
         work, before each write returns, or not here. ``summary_model`` writes them; without one the
-        most telling sentences are chosen. ``chat_model`` writes replies. Raises StoreError,
+        most telling sentences are chosen. It also reads for memories what has left the live window,
+        and drafts memories. ``chat_model`` writes replies. Raises StoreError,
         StoreTooNew, InvalidInput. After the end every call raises StoreClosed.
         """
         check_mode(settle)

@@ -172,6 +172,11 @@ class _Memories(_Waiting[Memories]):
     undo = _waits(Memories.undo)
     undo_turn = _waits(Memories.undo_turn)
     undo_run = _waits(Memories.undo_run)
+    deeper = _waits(Memories.deeper)
+    generate = _waits(Memories.generate)
+    draft = _waits(Memories.draft)
+    as_is = _waits(Memories.as_is)
+    save_drafts = _waits(Memories.save_drafts)
 
 
 class _Personas(_Waiting[Personas]):

@@ -1,14 +1,17 @@
 """``keeper.memories``: what is saved about people, in two scopes, and everything done to it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
+from talekeeper.domain.draft import Draft, Drafted
 from talekeeper.domain.limits import LIMITS
 from talekeeper.domain.memory import Memory, Revision, State, WriteUnit
+from talekeeper.parts.deeper import DeeperView, deeper_view
 from talekeeper.parts.desk import Desk
+from talekeeper.parts.drafts import Drafts
 from talekeeper.record import memories as units
 from talekeeper.record import undoing
 from talekeeper.record.accounts import account_settings
@@ -109,8 +112,10 @@ class Memories:
     """The account's saved memories. A scope is a character's id, or None for the global one;
     memories are named by their numbers."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, drafts: Drafts, *, reads_deeper: bool) -> None:
         self._desk = desk
+        self._drafts = drafts
+        self._reads_deeper = reads_deeper
 
     async def list(self, character: str | None = None) -> ScopeView:
         """The memories of a scope. Raises NotFound."""
@@ -204,6 +209,42 @@ class Memories:
     async def undo_run(self, run: str) -> Sequence[Memory]:
         """Take back all that one deeper pass changed. Raises NotFound."""
         return await self._write(undoing.undo_run, run)
+
+    async def deeper(self, chat: str) -> DeeperView:
+        """What deeper memory did in a chat, and whether it goes on. Raises NotFound."""
+        key = self._desk.key(chat)
+        return await self._desk.read(deeper_view, key, has_model=self._reads_deeper)
+
+    async def generate(self, description: str, *, character: str | None = None) -> Drafted:
+        """Let a model draft memories from a description: what is to be remembered. It reads no
+        chat, and nothing is saved: see :meth:`save_drafts`.
+
+        Raises ModelError, UsageExceeded, InvalidInput (without a model too), NotFound.
+        """
+        return await self._drafts.generate(description, character=character)
+
+    async def draft(
+        self, chat: str, numbers: Collection[int], *, character: str | None = None
+    ) -> Drafted:
+        """Let a model draft memories from chosen messages, each with those it rests on. Nothing is
+        saved: see :meth:`save_drafts`.
+
+        Raises ModelError, UsageExceeded, InvalidInput (without a model too), NotFound.
+        """
+        return await self._drafts.draft(chat, numbers, character=character)
+
+    async def as_is(
+        self, chat: str, numbers: Collection[int], *, character: str | None = None
+    ) -> Draft:
+        """A draft of chosen messages word for word, in lines "Name: text". Nothing is cut: one that
+        is ``too_long`` is to be shortened before it is saved. Raises InvalidInput, NotFound."""
+        return await self._drafts.as_is(chat, numbers, character=character)
+
+    async def save_drafts(self, drafts: Sequence[Draft]) -> Sequence[Added]:
+        """Save drafts that a person accepted, changed or not: all, or none where they do not fit.
+        What is there word for word is answered as it is. Raises ScopeFull, InvalidInput, NotFound.
+        """
+        return await self._drafts.save(drafts)
 
     async def _write(self, unit: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         desk = self._desk

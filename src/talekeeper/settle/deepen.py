@@ -51,8 +51,7 @@ class Deepener:
     """Reads cells with a language model. One instance serves many callers at once."""
 
     def __init__(self, model: ChatModel) -> None:
-        self._model = model
-        self.model = model.name
+        self.model = model
 
     async def read(self, reading: Reading) -> Read:
         """The changes the model wants, each checked. An answer that stays of no use, and an error
@@ -61,10 +60,10 @@ class Deepener:
         usage: list[Usage] = []
         try:
             for _ in range(_TRIES):
-                answer = await self._model.complete(
+                answer = await self.model.complete(
                     messages, most_tokens=_ANSWER_TOKENS, temperature=_TEMPERATURE
                 )
-                usage.append(usage_of("deeper", self.model, messages, answer))
+                usage.append(usage_of("deeper", self.model.name, messages, answer))
                 found = list_in(answer.text, "operations")
                 if found is not None:
                     return Read(checked_changes(found, reading), usage)
@@ -72,7 +71,7 @@ class Deepener:
             if not error.permanent:
                 raise
             return Read(None, usage, str(error))
-        return Read(None, usage, f"The model {self.model!r} did not answer with changes.")
+        return Read(None, usage, f"The model {self.model.name!r} did not answer with changes.")
 
 
 def _prompt(reading: Reading) -> list[dict[str, str]]:

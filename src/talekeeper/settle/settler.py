@@ -86,6 +86,7 @@ class Settler:
         self._local = local
         self._model = model
         self._new_id = new_id
+        self._reader = reader
         self._deeper = DeeperStep(database, reader, clock=clock, new_id=new_id) if reader else None
         self._under_way: dict[ChatKey, anyio.Event] = {}
         self._random = random or Random()
@@ -96,9 +97,9 @@ class Settler:
         return self._model is not None
 
     @property
-    def reads_deeper(self) -> bool:
-        """Whether a language model is there to read cells for memories."""
-        return self._deeper is not None
+    def reading_model(self) -> ChatModel | None:
+        """The language model that reads cells for memories."""
+        return self._reader.model if self._reader else None
 
     async def settle(
         self, key: ChatKey, *, most: int | None = None, progress: Progress | None = None
