@@ -128,7 +128,9 @@ class Assembly:
         self._held = ""
 
     def _tell(self, text: str) -> None:
-        if not self._texts:
+        # After thoughts the lines between are no text. Else a space may be what the last word
+        # of a text that is gone on with needs behind it.
+        if not self._texts and self._thoughts:
             text = text.lstrip()
         if text:
             self._texts.append(text)

@@ -15,10 +15,12 @@ __all__ = [
     "ModelRequest",
     "Step",
     "answer",
+    "calling",
     "cut",
     "delayed",
     "empty",
     "error",
+    "events",
     "failing",
     "hanging",
     "held",
@@ -159,8 +161,37 @@ def refusal(text: str = "I can't help with that.") -> Step:
 
 def tool_calls(name: str = "add_memory", arguments: str = "{}") -> Step:
     """A completion that calls a tool, whether or not one was offered."""
-    call = {"id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}}
-    return answer(None, finish="tool_calls", tool_calls=[call])
+    return calling((name, arguments))
+
+
+def calling(
+    *calls: tuple[str, str | Mapping[str, Any]], text: str | None = None, finish: str = "tool_calls"
+) -> Step:
+    """A completion that calls tools, perhaps after some text. Each call is a name and its
+    arguments: an object, or a text that is sent as it is."""
+    called = [
+        {
+            "id": f"call_{number}",
+            "type": "function",
+            "function": {
+                "name": name,
+                "arguments": given if isinstance(given, str) else json.dumps(given),
+            },
+        }
+        for number, (name, given) in enumerate(calls, 1)
+    ]
+    return answer(text, finish=finish, tool_calls=called)
+
+
+def events(*chunks: Mapping[str, Any] | str, done: bool = True) -> Step:
+    """A stream of one's own making, one event a chunk: an object, or a text that is sent as it is.
+
+    Without ``done`` it ends without ``[DONE]``.
+    """
+    told = [chunk if isinstance(chunk, str) else json.dumps(chunk) for chunk in chunks]
+    told += ["[DONE]"] * done
+    body = "".join(f"data: {event}\n\n" for event in told)
+    return Step(content_type="text/event-stream; charset=utf-8", body=body.encode())
 
 
 def long_answer(sentences: int = 400) -> Step:

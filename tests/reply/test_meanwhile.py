@@ -1,0 +1,161 @@
+"""What a reply answers may change while the model still speaks."""
+
+from collections.abc import Awaitable, Callable
+
+import anyio
+import pytest
+
+from talekeeper import Keeper
+from talekeeper.testing import steps
+from tests.conftest import run
+from tests.reply.talking import Talk, add, call, talking
+
+BIRTHDAY = "アンナの誕生日は五月三日です。"
+
+Change = Callable[[Keeper, str], Awaitable[object]]
+
+CHANGES: dict[str, Change] = {
+    "edited": lambda keeper, chat: keeper.messages.edit(chat, 3, "Goodbye."),
+    "swiped": lambda keeper, chat: keeper.messages.add_swipe(chat, 3, "Goodbye."),
+    "deleted": lambda keeper, chat: keeper.messages.delete(chat, 3),
+    "turn deleted": lambda keeper, chat: keeper.messages.delete_turn(chat, 3),
+    "rewound": lambda keeper, chat: keeper.chats.rewind(chat, 2),
+    "said more": lambda keeper, chat: keeper.record(chat, "One thing more."),
+}
+
+
+async def _answered(talk: Talk, change: Change, **how: object) -> tuple[object, list[str]]:
+    """A reply during which the chat changes; what came of it, and what is said then."""
+    found: list[object] = []
+
+    async def reply() -> None:
+        found.append(await talk.keeper.reply(talk.chat, **how))  # type: ignore[arg-type]
+
+    asked = len(talk.server.requests)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(reply)
+        await talk.server.asked(asked + 2)
+        await change(talk.keeper, talk.chat)
+        after = await talk.said()
+        talk.server.go_on()
+    return found[0], after
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+def test_an_answer_to_what_is_no_longer_said_is_told_and_not_recorded(
+    database_url: str, kind: str
+) -> None:
+    async def story() -> None:
+        async with talking(database_url) as talk:
+            await talk.keeper.record(talk.chat, "Hi.", role="assistant")
+            await talk.keeper.record(talk.chat, "My birthday is May 3.")
+            talk.server.play([call(add(BIRTHDAY)), steps.held(steps.answer("Noted."))])
+            reply, after = await _answered(talk, CHANGES[kind])
+            assert reply.text == "Noted."  # type: ignore[attr-defined]
+            assert reply.message is None  # type: ignore[attr-defined]
+            assert "changed or deleted meanwhile" in reply.why_not  # type: ignore[attr-defined]
+            assert reply.memories == []  # type: ignore[attr-defined]
+            assert await talk.said() == after
+            assert await talk.texts(talk.mira) == []
+            assert await talk.journal() == 0
+            assert await talk.used() == 2
+
+    run(story())
+
+
+@pytest.mark.parametrize("kind", ["deleted", "rewound", "edited"])
+def test_writing_anew_what_is_gone_or_answers_something_else_is_not_recorded(kind: str) -> None:
+    changes: dict[str, Change] = {
+        "deleted": lambda keeper, chat: keeper.messages.delete(chat, 2),
+        "rewound": lambda keeper, chat: keeper.chats.rewind(chat, 0),
+        "edited": lambda keeper, chat: keeper.messages.edit(chat, 1, "Goodbye."),
+    }
+
+    async def story() -> None:
+        async with talking("sqlite://") as talk:
+            await talk.keeper.record(talk.chat, "Hi.", role="assistant")
+            talk.server.play([call(add(BIRTHDAY)), steps.held(steps.answer("Noted."))])
+            reply, after = await _answered(talk, changes[kind], replacing=2)
+            assert reply.message is None  # type: ignore[attr-defined]
+            assert await talk.said() == after
+            assert await talk.journal() == 0
+
+    run(story())
+
+
+def test_a_chat_may_go_on_while_an_older_reply_is_written_anew() -> None:
+    async def story() -> None:
+        async with talking("sqlite://") as talk:
+            await talk.keeper.record(talk.chat, "Hi.", role="assistant")
+            talk.server.play([call(add(BIRTHDAY)), steps.held(steps.answer("Noted."))])
+            reply, _ = await _answered(talk, CHANGES["said more"], replacing=2)
+            assert reply.message is not None  # type: ignore[attr-defined]
+            assert await talk.said() == ["Hello.", "Noted.", "One thing more."]
+            assert await talk.texts(talk.mira) == [BIRTHDAY]
+
+    run(story())
+
+
+def test_going_on_with_what_was_changed_is_not_recorded() -> None:
+    async def story() -> None:
+        async with talking("sqlite://") as talk:
+            await talk.keeper.record(talk.chat, "Once", role="assistant")
+            found: list[object] = []
+
+            async def reply() -> None:
+                found.append(await talk.keeper.reply(talk.chat, mode="continue"))
+
+            talk.server.play([steps.held(steps.answer(" upon a time."))])
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(reply)
+                await talk.server.asked(1)
+                await talk.keeper.messages.edit(talk.chat, 2, "Never")
+                talk.server.go_on()
+            assert found[0].message is None  # type: ignore[attr-defined]
+            assert await talk.said() == ["Hello.", "Never"]
+
+    run(story())
+
+
+def test_a_memory_changed_meanwhile_is_refused_one_by_one(database_url: str) -> None:
+    async def change(keeper: Keeper, _: str) -> None:
+        await keeper.memories.pin(1)
+        await keeper.memories.delete(2)
+        await keeper.memories.add(BIRTHDAY, character=(await keeper.characters.get("Mira")).id)
+
+    async def story() -> None:
+        async with talking(database_url) as talk:
+            keeper = talk.keeper
+            for text in ("Anna is 30.", "Luna is Anna's cat.", "Anna lives in Kyiv."):
+                await keeper.memories.add(text, character=talk.mira)
+            writes = (
+                ("update_memory", {"id": 1, "text": "Anna is 31."}),
+                ("delete_memory", {"id": 2}),
+                add(BIRTHDAY),
+                ("update_memory", {"id": 3, "text": "Anna lives in Lviv."}),
+            )
+            talk.server.play([call(*writes), steps.held(steps.answer("Noted."))])
+            reply, _ = await _answered(talk, change)
+            refused = [applied.refused for applied in reply.memories]  # type: ignore[attr-defined]
+            assert refused == [
+                "memory 1 is pinned",
+                "memory 2 is not there",
+                "it is saved already",
+                None,
+            ]
+            assert await talk.texts(talk.mira) == ["Anna is 30.", "Anna lives in Lviv.", BIRTHDAY]
+
+    run(story())
+
+
+def test_switched_off_while_it_speaks_it_saves_nothing() -> None:
+    async def story() -> None:
+        async with talking("sqlite://") as talk:
+            talk.server.play([call(add(BIRTHDAY)), steps.held(steps.answer("Noted."))])
+            reply, _ = await _answered(
+                talk, lambda keeper, _: keeper.characters.learn(talk.mira, False)
+            )
+            assert reply.message is not None  # type: ignore[attr-defined]
+            assert await talk.texts(talk.mira) == []
+
+    run(story())
