@@ -172,6 +172,8 @@ class _Memories(_Waiting[Memories]):
     undo = _waits(Memories.undo)
     undo_turn = _waits(Memories.undo_turn)
     undo_run = _waits(Memories.undo_run)
+    export = _waits(Memories.export)
+    import_file = _waits(Memories.import_file)
     deeper = _waits(Memories.deeper)
     generate = _waits(Memories.generate)
     draft = _waits(Memories.draft)

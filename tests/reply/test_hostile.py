@@ -158,14 +158,13 @@ def test_a_text_that_cannot_be_kept_is_refused(text: Any) -> None:
 
 BAD_CALLS: list[tuple[str, Any]] = [
     ("delete_all_memories", {}),
-    ("", "{}"),
     ("pin_memory", {"id": 1}),
     ("__import__('os')", "{}"),
     ("add_memory", ""),
     ("add_memory", "null"),
     ("add_memory", "[]"),
     ("add_memory", "{"),
-    ("add_memory", "[" * 100_000),
+    ("add_memory", "[" * 10_000),
     ("add_memory", '{"text": "Anna is 31.", "scope": "Boris"}'),
     ("add_memory", '{"text": "Anna is 31.", "scope": null}'),
     ("delete_memory", "{}"),
@@ -177,8 +176,7 @@ def test_calls_that_are_none_are_refused_and_the_reply_goes_on() -> None:
     async def story() -> None:
         async with talking("sqlite://") as talk:
             await talk.keeper.memories.add("Anna is 30.", character=talk.mira)
-            calls = [one for one in BAD_CALLS if one[0]]
-            assert _all_refused(await _answers(talk, *calls))
+            assert _all_refused(await _answers(talk, *BAD_CALLS))
             assert (await talk.said())[-1] == "Well."
             assert await talk.texts(talk.mira) == ["Anna is 30."]
 

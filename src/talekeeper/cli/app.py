@@ -18,6 +18,7 @@ from talekeeper.cli import (
     imports,
     listing,
     memories,
+    memory_files,
     memory_past,
     previewing,
     settings,
@@ -68,6 +69,7 @@ app.command()(chat)
 app.add_typer(summary_app, name="summary")
 memories.register(memories_app)
 memory_past.register(memories_app)
+memory_files.register(memories_app)
 app.add_typer(memories_app, name="memories")
 
 

@@ -3,21 +3,32 @@
 import os
 import sys
 import tempfile
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import BinaryIO
 
 from talekeeper.domain.errors import InvalidInput
 from talekeeper.keeper import Keeper
 
-__all__ = ["export_to"]
+__all__ = ["export_to", "written_to"]
 
 
 async def export_to(
     keeper: Keeper, name: str, output: Path | None, *, character: bool, force: bool
 ) -> int:
-    """Write to ``output``, which appears only when it is whole; answers the bytes written."""
+    """Write a chat or a card to ``output``, as :func:`written_to` does."""
+    return await written_to(output, lambda out: _export(keeper, name, out, character), force=force)
+
+
+async def written_to(
+    output: Path | None, write: Callable[[BinaryIO], Awaitable[int]], *, force: bool
+) -> int:
+    """Write to ``output``, which appears only when it is whole; answers the bytes written.
+
+    None is standard output. InvalidInput where the file is there already, without ``force``.
+    """
     if output is None:
-        return await _export(keeper, name, sys.stdout.buffer, character)
+        return await write(sys.stdout.buffer)
     if output.is_dir():
         raise InvalidInput(f"{output} is a folder; name a file in it.")
     if output.exists() and not force:
@@ -30,7 +41,7 @@ async def export_to(
     handle, temporary = tempfile.mkstemp(dir=output.parent, prefix=f".{output.name}.")
     try:
         with os.fdopen(handle, "wb") as out:
-            written = await _export(keeper, name, out, character)
+            written = await write(out)
         Path(temporary).chmod(_mode_of(output))
         Path(temporary).replace(output)
     except BaseException:

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC
 from functools import lru_cache
 
 from talekeeper.compose.request import Material
 from talekeeper.compose.voice import Voice
 from talekeeper.domain.block import Block, Kind, Reason, Row
 from talekeeper.domain.limits import LIMITS
-from talekeeper.domain.memory import Memory, is_recent
+from talekeeper.domain.memory import MemoryLine, is_recent
 from talekeeper.models.memory_tools import TOOLS_TEXT
 from talekeeper.text.tokens import tokenizer_named
 
@@ -54,7 +55,7 @@ def remembered(voice: Voice) -> Remembered:
     )
 
 
-def _age(memory: Memory) -> tuple[object, int]:
+def _age(memory: MemoryLine) -> tuple[object, int]:
     return memory.updated_at, memory.id
 
 
@@ -93,25 +94,26 @@ class _Writer:
     def __init__(self, voice: Voice, *, numbered: bool) -> None:
         self._voice = voice
         self._numbered = numbered
+        self._own = (None, voice.material.speaker_id)
         self._extra: dict[tuple[int, bool], int] = {}
+        now = voice.request.now
+        self._now = now.astimezone() if now and now.tzinfo is None else now
+        self._zone = self._now.tzinfo if self._now else UTC
 
-    def block(self, memory: Memory, kind: Kind) -> Block:
+    def block(self, memory: MemoryLine, kind: Kind) -> Block:
         voice = self._voice
-        said = voice.expand(
-            memory.text,
-            f"memory:{memory.id}",
-            speaker=voice.material.spoken.get(memory.character or ""),
-        )
-        mark = f"#{memory.id} " if self._numbered and self._can_change(memory) else ""
-        now = (voice.request.now or memory.updated_at).astimezone()
-        day = memory.updated_at.astimezone(now.tzinfo).date().isoformat()
-        recent = is_recent(memory.updated_at, now)
-        known = said is memory.text and memory.tokenizer == voice.tokenizer.name
-        tokens = memory.tokens if known else voice.tokenizer.count(said)
-        if "\n" in said:
-            said = said.replace("\n", "\n  ")
-            tokens = voice.tokenizer.count(said)
         source = f"memory:{memory.id}"
+        said = voice.expand(
+            memory.text, source, speaker=voice.material.spoken.get(memory.character or "")
+        )
+        can_change = not memory.pinned and memory.character in self._own
+        mark = f"#{memory.id} " if self._numbered and can_change else ""
+        day = memory.updated_at.astimezone(self._zone).date().isoformat()
+        recent = self._now is None or is_recent(memory.updated_at, self._now)
+        known = said is memory.text and memory.tokenizer == voice.tokenizer.name
+        if "\n" in said:
+            said, known = said.replace("\n", "\n  "), False
+        tokens = memory.tokens if known else voice.tokenizer.count(said)
         return Block(
             kind=kind,
             source=source,
@@ -122,12 +124,12 @@ class _Writer:
             protected=kind == "pinned_memory",
         )
 
-    def within(self, memories: Sequence[Memory]) -> tuple[list[Block], list[Row]]:
+    def within(self, memories: Sequence[MemoryLine]) -> tuple[list[Block], list[Row]]:
         """The newest that fit their share, oldest first, and rows for the others."""
         settings = self._voice.material.settings
         left = int(settings.budget * settings.shares.memories)
         left -= self._voice.count(self._voice.expand(_HEADING, "memories"))
-        kept: list[tuple[Memory, Block]] = []
+        kept: list[tuple[MemoryLine, Block]] = []
         over: list[Row] = []
         for memory in memories:
             block = self.block(memory, "memory")
@@ -138,10 +140,6 @@ class _Writer:
             kept.append((memory, block))
         kept.sort(key=lambda item: _age(item[0]))
         return [block for _, block in kept], over
-
-    def _can_change(self, memory: Memory) -> bool:
-        own = self._voice.material.speaker_id
-        return not memory.pinned and memory.character in (None, own)
 
     def _around(self, mark: int, recent: bool) -> int:
         """Tokens of what stands around a text, counted once for each form."""

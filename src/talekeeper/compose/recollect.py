@@ -1,12 +1,13 @@
 """Which saved memories a prompt could carry, as they were before the message to be replaced."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from sqlalchemy import Connection
 
 from talekeeper.domain.limits import LIMITS
-from talekeeper.domain.memory import Memory, Revision, fold, folded_memory, spread
+from talekeeper.domain.memory import Memory, Revision, fold, folded_memory, line_of, spread
+from talekeeper.store import characters as character_rows
 from talekeeper.store import memories as rows
 from talekeeper.store import revisions as revision_rows
 from talekeeper.store.keys import ChatKey
@@ -21,17 +22,26 @@ def sendable(
 ) -> Sendable:
     """What a prompt could carry; with ``replacing``, as if what that message and all after it wrote
     had never been written."""
-    if replacing is None:
-        return rows.sendable(connection, key, scopes=scopes)
-    hanging = revision_rows.of_messages(connection, key, since=replacing, active=True)
-    touched = {revision.memory for revision in hanging}
-    found = rows.sendable(connection, key, scopes=scopes, without=touched)
-    before = _before(connection, key, touched, replacing)
-    before = [memory for memory in before if memory.character in scopes]
-    pinned = [*found.pinned, *(memory for memory in before if memory.pinned)]
-    unpinned = [*found.unpinned, *(memory for memory in before if not memory.pinned)]
+    touched = _touched(connection, key, replacing)
+    found = rows.sendable(connection, key.account, scopes, spare=len(touched))
+    if not touched or replacing is None:
+        return found
+    lines = [line for line in (*found.pinned, *found.unpinned) if line.id not in touched]
+    before = _before(connection, key, touched, scopes, replacing)
+    lines += [line_of(memory) for memory in before]
+    unpinned = [line for line in lines if not line.pinned]
     sent = spread(unpinned, scopes, LIMITS.memories_sent)
-    return Sendable(pinned, sent, found.more + len(unpinned) - len(sent), scopes)
+    # Those that stay out, without what was written since and has not been read here.
+    read = {line.id for line in found.unpinned}
+    hidden = sum(
+        present and not memory.pinned and memory.character in scopes and memory.id not in read
+        for memory, present in rows.those(connection, key.account, touched).values()
+    )
+    return Sendable(
+        pinned=[line for line in lines if line.pinned],
+        unpinned=sent,
+        more=found.more - hidden + len(unpinned) - len(sent),
+    )
 
 
 def writable(
@@ -39,21 +49,31 @@ def writable(
 ) -> list[Memory]:
     """All memories of these scopes, as a reply finds them."""
     there = rows.listed(connection, key.account, scopes)
-    if replacing is None:
+    touched = _touched(connection, key, replacing)
+    if not touched or replacing is None:
         return there
-    hanging = revision_rows.of_messages(connection, key, since=replacing, active=True)
-    touched = {revision.memory for revision in hanging}
-    before = _before(connection, key, touched, replacing)
     return [
         *(memory for memory in there if memory.id not in touched),
-        *(memory for memory in before if memory.character in scopes),
+        *_before(connection, key, touched, scopes, replacing),
     ]
 
 
+def _touched(connection: Connection, key: ChatKey, replacing: int | None) -> set[int]:
+    """The memories that the message to be replaced, or one after it, wrote."""
+    if replacing is None:
+        return set()
+    hanging = revision_rows.of_messages(connection, key, since=replacing, active=True)
+    return {revision.memory for revision in hanging}
+
+
 def _before(
-    connection: Connection, key: ChatKey, touched: set[int], replacing: int
+    connection: Connection,
+    key: ChatKey,
+    touched: Collection[int],
+    scopes: Sequence[str | None],
+    replacing: int,
 ) -> list[Memory]:
-    """What the touched memories were before, those that were there."""
+    """What the touched memories were before, those that were there in these scopes."""
 
     def written_since(revision: Revision) -> bool:
         unit = revision.unit
@@ -61,11 +81,18 @@ def _before(
         return by_ai and unit is not None and unit.chat == key.chat and unit.number >= replacing
 
     memories: list[Memory] = []
-    for memory, journal in revision_rows.of_memories(connection, key.account, touched).items():
-        folded = fold(journal, without=written_since)
-        found = rows.find(connection, key.account, memory)
-        if found is not None and folded.state is not None:
-            memory_then = folded_memory(found[0], folded, folded.state)
-            tokens = tokenizer_named(memory_then.tokenizer).count(memory_then.text)
-            memories.append(replace(memory_then, tokens=tokens))
+    journals = revision_rows.of_memories(connection, key.account, touched)
+    for memory, _ in rows.those(connection, key.account, touched).values():
+        folded = fold(journals[memory.id], without=written_since)
+        state = folded.state
+        if state is None:
+            continue
+        if state.character not in scopes:
+            # A deleted character's memories are global.
+            if state.character and character_rows.get(connection, key.account, state.character):
+                continue
+            state = replace(state, character=None)
+        memory_then = folded_memory(memory, folded, state)
+        tokens = tokenizer_named(memory_then.tokenizer).count(memory_then.text)
+        memories.append(replace(memory_then, tokens=tokens))
     return memories

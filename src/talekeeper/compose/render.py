@@ -55,11 +55,11 @@ def render(blocks: Sequence[Block]) -> tuple[Mapping[str, Any], ...]:
 
 def _joined(blocks: Sequence[Block]) -> str:
     """Blocks with an empty line between them; memories of a kind stand line by line."""
-    text = blocks[0].text
+    texts = [blocks[0].text]
     for before, block in pairwise(blocks):
         lines = block.kind in _MEMORY_KINDS and block.kind == before.kind
-        text += f"\n{block.text}" if lines else f"\n\n{block.text}"
-    return text
+        texts += ["\n" if lines else "\n\n", block.text]
+    return "".join(texts)
 
 
 def _message(block: Block) -> dict[str, Any]:

@@ -9,6 +9,7 @@
     ├── Conflict              the thing changed since it was read
     ├── BudgetExceeded        what must be sent does not fit the context
     ├── ScopeFull             as many memories as there may be
+    ├── MemoriesOverCap       a file that holds more memories than fit
     ├── UsageExceeded         as many tokens of language models as the plan allows in a day
     ├── UnreadableFile        a file that is not what it should be, or that is hostile
     ├── ModelError            a language model that cannot be asked, or whose answer is of no use
@@ -28,6 +29,7 @@ __all__ = [
     "BudgetExceeded",
     "Conflict",
     "InvalidInput",
+    "MemoriesOverCap",
     "ModelError",
     "NotFound",
     "ScopeFull",
@@ -116,6 +118,28 @@ class ScopeFull(TalekeeperError):
         super().__init__(
             f"{where} is full: {count} of {cap} {which} memories. "
             + ("Unpin or delete one first." if pinned else "Delete one first, or pin one.")
+        )
+
+
+class MemoriesOverCap(TalekeeperError):
+    """A file holds more memories than fit; nothing was written.
+
+    ``scopes`` has a row for each place that would overflow: the character's name or ``global``,
+    whether its pinned memories are meant, how many are there, how many the file brings, the cap.
+    """
+
+    code = "memories_over_cap"
+
+    def __init__(self, scopes: Sequence[tuple[str, bool, int, int, int]]) -> None:
+        self.scopes = tuple(scopes)
+        listed = "; ".join(
+            f"{name} has {there} {'pinned' if pinned else 'unpinned'} and the file brings "
+            f"{in_file}, but {cap} is the most"
+            for name, pinned, there, in_file, cap in self.scopes
+        )
+        super().__init__(
+            f"The file holds more memories than fit: {listed}. Take the newest that fit, or "
+            "delete some first."
         )
 
 

@@ -182,6 +182,7 @@ class Limits:
     participants: int = _number(100, "characters", "characters in one chat at most")
     card_bytes: int = _number(32_000_000, "bytes", "a card file at most")
     chat_line_bytes: int = _number(16_000_000, "bytes", "one line of a chat file at most")
+    memory_file_bytes: int = _number(32_000_000, "bytes", "a file of memories at most")
     json_depth: int = _number(64, "levels", "nesting of a JSON document at most")
     import_batch: int = _number(500, "messages", "written per transaction while importing")
     import_batch_bytes: int = _number(

@@ -15,6 +15,7 @@ __all__ = [
     "Author",
     "Folded",
     "Memory",
+    "MemoryLine",
     "Revision",
     "State",
     "WriteUnit",
@@ -22,9 +23,11 @@ __all__ = [
     "fold",
     "folded_memory",
     "is_recent",
+    "line_of",
     "repeat_key",
     "rests_on",
     "spread",
+    "turns",
 ]
 
 Author = Literal["person", "character", "deeper"]
@@ -95,6 +98,31 @@ class Memory:
     tokenizer: str
     unit: WriteUnit | None = None
     deleted_at: datetime | None = None
+
+
+class MemoryLine(NamedTuple):
+    """What a prompt needs of a memory, which is a line there."""
+
+    id: int
+    text: str
+    character: str | None
+    pinned: bool
+    tokens: int
+    tokenizer: str
+    updated_at: datetime
+
+
+def line_of(memory: Memory) -> MemoryLine:
+    """A memory as a prompt needs it."""
+    return MemoryLine(
+        id=memory.id,
+        text=memory.text,
+        character=memory.character,
+        pinned=memory.pinned,
+        tokens=memory.tokens,
+        tokenizer=memory.tokenizer,
+        updated_at=memory.updated_at,
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -200,13 +228,15 @@ def is_recent(updated_at: datetime, now: datetime) -> bool:
     return now - updated_at <= timedelta(days=LIMITS.memory_recent_days)
 
 
-def spread(memories: Collection[Memory], scopes: Sequence[str | None], most: int) -> list[Memory]:
+def spread(
+    memories: Collection[MemoryLine], scopes: Sequence[str | None], most: int
+) -> list[MemoryLine]:
     """The newest ``most`` memories, the newest of each scope in turn; in that order.
 
     Scopes are asked in the order given.
     """
     rank = {scope: at for at, scope in enumerate(scopes)}
-    by_scope: dict[str | None, list[Memory]] = {scope: [] for scope in scopes}
+    by_scope: dict[str | None, list[MemoryLine]] = {scope: [] for scope in scopes}
     for memory in sorted(memories, key=lambda m: (m.updated_at, m.id), reverse=True):
         by_scope[memory.character].append(memory)
     placed = [
@@ -214,3 +244,18 @@ def spread(memories: Collection[Memory], scopes: Sequence[str | None], most: int
     ]
     placed.sort(key=lambda item: item[:2])
     return [memory for _, _, memory in placed[:most]]
+
+
+def turns(counts: Sequence[int], most: int) -> list[int]:
+    """How many of each scope are among the first ``most``, when each gives one in turn.
+
+    ``counts`` are how many each has.
+    """
+    taken = [0] * len(counts)
+    left = min(most, sum(counts))
+    while left:
+        for at, count in enumerate(counts):
+            if left and taken[at] < count:
+                taken[at] += 1
+                left -= 1
+    return taken

@@ -13,9 +13,10 @@ from talekeeper.parts.deeper import DeeperView, deeper_view
 from talekeeper.parts.desk import Desk
 from talekeeper.parts.drafts import Drafts
 from talekeeper.record import memories as units
-from talekeeper.record import undoing
+from talekeeper.record import memory_files, undoing
 from talekeeper.record.accounts import account_settings
 from talekeeper.record.memories import Added, NewMemory
+from talekeeper.record.memory_files import Destination, MemoryImport
 from talekeeper.record.undoing import History
 from talekeeper.store import memories as rows
 
@@ -245,6 +246,21 @@ class Memories:
         What is there word for word is answered as it is. Raises ScopeFull, InvalidInput, NotFound.
         """
         return await self._drafts.save(drafts)
+
+    async def export(self, scopes: Sequence[str | None] | None = None) -> bytes:
+        """A JSON file with the memories of these scopes, or of all. Raises NotFound."""
+        return await self._desk.read(memory_files.export_memories, self._desk.account.id, scopes)
+
+    async def import_file(
+        self, data: bytes, *, into: Destination | None = None, newest: bool = False
+    ) -> MemoryImport:
+        """Add the memories of such a file to the scopes it names, or all ``into`` one scope.
+
+        What is there word for word is not added again. Where not all fits, nothing is written,
+        unless ``newest``: then the newest that fit come in.
+        Raises UnreadableFile, NotFound, Ambiguous, MemoriesOverCap.
+        """
+        return await self._write(memory_files.import_memories, data, into=into, newest=newest)
 
     async def _write(self, unit: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         desk = self._desk

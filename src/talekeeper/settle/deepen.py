@@ -129,73 +129,77 @@ def checked_changes(wanted: Sequence[object], reading: Reading) -> list[DeeperCh
     changes: list[DeeperChange] = []
     made = deleted = 0
     for at, one in enumerate(wanted):
-        change = _read(one if at < _LOOKED_AT else None)
-        try:
-            if made >= LIMITS.deeper_operations:
-                raise _Refused(f"More than {LIMITS.deeper_operations} changes.")
-            if change.refused is None:
-                change = _checked(change, _asked(one), reading, there)
-                if change.action == "delete":
-                    deleted += 1
-                    if deleted > LIMITS.deeper_deletions:
-                        raise _Refused(f"More than {LIMITS.deeper_deletions} deletions.")
-                _foresee(change, there, -1 - at)
-                made += 1
-        except _Refused as refused:
-            change = replace(change, refused=str(refused))
-        except InvalidInput as error:
-            change = replace(change, refused=str(error))
+        change = _read(one if at < _LOOKED_AT else None, reading)
+        if made >= LIMITS.deeper_operations:
+            change = replace(change, refused=f"More than {LIMITS.deeper_operations} changes.")
+        if change.refused is None:
+            change = _checked(change, reading, there)
+        if change.refused is None and change.action == "delete":
+            deleted += 1
+            if deleted > LIMITS.deeper_deletions:
+                change = replace(change, refused=f"More than {LIMITS.deeper_deletions} deletions.")
+        if change.refused is None:
+            made += 1
+            _foresee(change, there, -1 - at)
         changes.append(_short(change))
     return changes
 
 
-def _asked(one: object) -> _Operation:
-    return _Operation.model_validate(one)
-
-
-def _read(one: object) -> DeeperChange:
-    """An operation as it came; refused where it is none."""
+def _read(one: object, reading: Reading) -> DeeperChange:
+    """An operation as it came; refused where it is none, or is about nothing that is here."""
     try:
-        asked = _asked(one)
+        asked = _Operation.model_validate(one)
     except ValidationError as error:
         where = ".".join(str(part) for part in error.errors()[0]["loc"]) or "it"
         action = str(one.get("action") or "?") if isinstance(one, Mapping) else "?"
         return DeeperChange(action=action, refused=f"It is no operation: {where} is wrong.")
-    given = str(asked.id).strip().removeprefix("#").strip() if asked.id is not None else ""
-    return DeeperChange(
+    change = DeeperChange(
         action=asked.action,
-        memory=int(given) if given.isascii() and given.isdigit() and len(given) < 10 else None,
         text=asked.text if asked.action != "delete" else None,
         quote=asked.quote,
         reason=asked.reason,
     )
+    try:
+        if asked.action == "add":
+            return replace(change, character=_scope(asked, reading))
+        given = str("" if asked.id is None else asked.id).strip().removeprefix("#").strip()
+        if not (given.isascii() and given.isdigit() and len(given) < 10):
+            raise _Refused(f"There is no memory {given!r} here." if given else "It names none.")
+    except _Refused as refused:
+        return replace(change, refused=str(refused))
+    known = reading.memories.get(int(given))
+    return replace(change, memory=int(given), character=known.character if known else None)
 
 
-def _checked(
-    change: DeeperChange, asked: _Operation, reading: Reading, there: Mapping[int, Memory]
-) -> DeeperChange:
-    """The change as it may be made. Raises _Refused, InvalidInput."""
-    message = _source(change.quote or "", reading.messages)
-    reason = " ".join(checked(change.reason or "").split())
-    if not reason:
-        raise _Refused("It gives no reason.")
-    text = None
-    if change.action != "delete":
-        text = checked_memory(" ".join(checked(change.text or "").split()))
-    change = replace(change, text=text, reason=reason, message=message.number)
-    if change.action == "add":
-        change = replace(change, memory=None, character=_scope(asked, reading))
-        _check_new(change, there)
-        return change
+def _checked(change: DeeperChange, reading: Reading, there: Mapping[int, Memory]) -> DeeperChange:
+    """The change as it may be made, or refused."""
+    try:
+        if change.action != "add":
+            _check_known(change, there)
+        message = _source(change.quote or "", reading.messages)
+        change = replace(change, message=message.number)
+        reason = " ".join(checked(change.reason or "").split())
+        if not reason:
+            raise _Refused("It gives no reason.")
+        text = None
+        if change.action != "delete":
+            text = checked_memory(" ".join(checked(change.text or "").split()))
+        change = replace(change, text=text, reason=reason)
+        if change.action == "add":
+            _check_new(change, there)
+        elif text is not None and text == there[change.memory or 0].text:
+            raise _Refused(f"Memory {change.memory} says so already.")
+    except (_Refused, InvalidInput) as refused:
+        return replace(change, refused=str(refused))
+    return change
+
+
+def _check_known(change: DeeperChange, there: Mapping[int, Memory]) -> None:
     memory = there.get(change.memory or 0)
     if memory is None:
-        given = asked.id if asked.id is not None else ""
-        raise _Refused(f"There is no memory {given!r} here." if given else "It names no memory.")
+        raise _Refused(f"There is no memory {change.memory} here.")
     if memory.pinned:
         raise _Refused(f"Memory {memory.id} is pinned.")
-    if text is not None and text == memory.text:
-        raise _Refused(f"Memory {memory.id} says so already.")
-    return replace(change, character=memory.character)
 
 
 def _source(quote: str, messages: Sequence[CellMessage]) -> CellMessage:
