@@ -12,7 +12,11 @@ __all__ = ["FOREIGN", "OWN", "Theirs"]
 
 @dataclass(frozen=True, kw_only=True)
 class Theirs:
-    """Ids of another account, and a chat of one's own. ``title`` only the other account has."""
+    """Ids of another account, and a chat of one's own. ``title`` only the other account has.
+
+    Of memories the other account has three: ``memory``, one that is in the trash, ``deleted``, and
+    one in the global scope.
+    """
 
     chat: str
     number: int
@@ -20,6 +24,8 @@ class Theirs:
     character: str
     persona: str
     own: str
+    memory: int
+    deleted: int
 
 
 _NEW = NewMessage(role="user", swipes=(NewSwipe(text="Hello."),))
@@ -27,6 +33,10 @@ _NEW = NewMessage(role="user", swipes=(NewSwipe(text="Hello."),))
 FOREIGN: Mapping[str, Callable[[Keeper, Theirs], Coroutine[Any, Any, object]]] = {
     "record": lambda me, it: me.record(it.chat, "Hello."),
     "record as": lambda me, it: me.record(it.own, "Hi.", role="assistant", speaker=it.character),
+    "reply": lambda me, it: me.reply(it.chat),
+    "reply with input": lambda me, it: me.reply(it.chat, "Hello."),
+    "reply replacing": lambda me, it: me.reply(it.chat, replacing=it.number),
+    "reply for": lambda me, it: me.reply(it.own, speaker=it.character),
     "compose": lambda me, it: me.compose(it.chat),
     "compose replacing": lambda me, it: me.compose(it.chat, replacing=it.number),
     "compose for": lambda me, it: me.compose(it.own, speaker=it.character),
@@ -60,6 +70,7 @@ FOREIGN: Mapping[str, Callable[[Keeper, Theirs], Coroutine[Any, Any, object]]] =
     "characters.get": lambda me, it: me.characters.get(it.character),
     "characters.update": lambda me, it: me.characters.update(it.character, name="Mine"),
     "characters.delete": lambda me, it: me.characters.delete(it.character),
+    "characters.learn": lambda me, it: me.characters.learn(it.character, False),
     "personas.update": lambda me, it: me.personas.update(it.persona, name="Mine"),
     "personas.delete": lambda me, it: me.personas.delete(it.persona),
     "settings.get": lambda me, it: me.settings.get(it.chat),
@@ -74,6 +85,38 @@ FOREIGN: Mapping[str, Callable[[Keeper, Theirs], Coroutine[Any, Any, object]]] =
     "summaries.catch_up": lambda me, it: me.summaries.catch_up(it.chat),
     "summaries.catch_up pause": lambda me, it: me.summaries.catch_up(it.chat, "pause"),
     "summaries.retry": lambda me, it: me.summaries.retry(it.chat),
+    "memories.list": lambda me, it: me.memories.list(it.character),
+    "memories.get": lambda me, it: me.memories.get(it.memory),
+    "memories.add": lambda me, it: me.memories.add("Mine.", character=it.character),
+    "memories.edit": lambda me, it: me.memories.edit(it.memory, "Mine."),
+    "memories.delete": lambda me, it: me.memories.delete(it.memory),
+    "memories.pin": lambda me, it: me.memories.pin(it.memory),
+    "memories.unpin": lambda me, it: me.memories.unpin(it.memory),
+    "memories.pinned_warning": lambda me, it: me.memories.pinned_warning(it.character),
+    "memories.move": lambda me, it: me.memories.move(it.memory, None),
+    "memories.move own": lambda me, it: me.memories.move(1, it.character),
+    "memories.clear": lambda me, it: me.memories.clear(it.character),
+    "memories.clear pinned": lambda me, it: me.memories.clear(it.character, pinned=True),
+    "memories.restore": lambda me, it: me.memories.restore(it.deleted),
+    "memories.purge": lambda me, it: me.memories.purge(it.deleted),
+    "memories.history": lambda me, it: me.memories.history(it.memory),
+    "memories.undo": lambda me, it: me.memories.undo(it.memory),
+    "memories.undo one": lambda me, it: me.memories.undo(it.memory, 1),
+    "memories.undo_turn": lambda me, it: me.memories.undo_turn(it.chat, it.number),
+    "memories.undo_run": lambda me, it: me.memories.undo_run(it.chat),
+    "memories.deeper": lambda me, it: me.memories.deeper(it.chat),
+    "memories.generate": lambda me, it: me.memories.generate("Tea.", character=it.character),
+    "memories.draft": lambda me, it: me.memories.draft(it.chat, [it.number]),
+    "memories.draft for": lambda me, it: me.memories.draft(it.own, [1], character=it.character),
+    "memories.as_is": lambda me, it: me.memories.as_is(it.chat, [it.number]),
+    "memories.as_is for": lambda me, it: me.memories.as_is(it.own, [1], character=it.character),
+    "memories.save_drafts": lambda me, it: me.memories.save_drafts(
+        [Draft(text="Mine.", character=it.character)]
+    ),
+    "memories.export": lambda me, it: me.memories.export([it.character]),
+    "memories.import_file": lambda me, it: me.memories.import_file(
+        _MEMORIES, into=Into(it.character)
+    ),
     "files.export_chat": lambda me, it: me.files.export_chat(it.chat, BytesIO()),
     "files.export_card": lambda me, it: me.files.export_card(it.character),
 }
@@ -91,6 +134,9 @@ OWN = frozenset(
         "files.import_file",
         "summaries.failures",
         "files.import_stream",
+        "memories.scopes",
+        "memories.trash",
+        "memories.empty_trash",
     }
 )
 """Methods that take no name of anything that exists."""
