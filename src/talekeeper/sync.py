@@ -194,6 +194,10 @@ class _Settings(_Waiting[Settings]):
     change = _waits(Settings.change)
     plan = _waits(Settings.plan)
     set_plan = _waits(Settings.set_plan)
+    plans = _waits(Settings.plans)
+    define_plan = _waits(Settings.define_plan)
+    delete_plan = _waits(Settings.delete_plan)
+    usage = _waits(Settings.usage)
 
 
 class _Files(_Waiting[Files]):

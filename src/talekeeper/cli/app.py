@@ -18,8 +18,10 @@ from talekeeper.cli import (
     imports,
     listing,
     memories,
+    memory_drafts,
     memory_files,
     memory_past,
+    plans,
     previewing,
     settings,
 )
@@ -50,7 +52,6 @@ from talekeeper.cli.summaries import summary_app
 from talekeeper.cli.talking import chat
 from talekeeper.config import Config, configured
 from talekeeper.domain.errors import InvalidInput
-from talekeeper.domain.limits import PLANS, plan_named
 from talekeeper.keeper import Keeper
 
 __all__ = ["app"]
@@ -69,8 +70,10 @@ app.command()(chat)
 app.add_typer(summary_app, name="summary")
 memories.register(memories_app)
 memory_past.register(memories_app)
+memory_drafts.register(memories_app)
 memory_files.register(memories_app)
 app.add_typer(memories_app, name="memories")
+plans.register(app)
 
 
 def _show_version(wanted: bool) -> None:
@@ -363,21 +366,6 @@ def export(
         _print_json({"file": str(output), "bytes": written})
     else:
         typer.echo(f"Wrote {output} ({written:,} bytes).")
-
-
-@app.command()
-def limits(
-    plan: Annotated[
-        str | None, typer.Option(metavar="P", help=f"One of {', '.join(PLANS)}; +boost too.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Print every limit, and what each plan allows."""
-    plans = [plan_named(plan)] if plan else list(PLANS.values())
-    if as_json:
-        _print_json(listing.limits_json(plans))
-    else:
-        listing.show_limits(Output(), plans)
 
 
 @app.command()

@@ -99,6 +99,7 @@ def character_json(character: Character) -> dict[str, Any]:
         "tags": list(character.card.tags),
         "creator": character.card.creator or None,
         "book_entries": character.card.book_entries,
+        "learns": character.learns,
         "version": character.version,
     }
 
@@ -114,6 +115,8 @@ def show_characters(console: Console, found: Sequence[Character]) -> None:
             said.append(f"{counted(character.card.book_entries, 'entry', 'entries')} in its book")
         if character.card.tags:
             said.append(f"tags: {safe(', '.join(character.card.tags))}")
+        if not character.learns:
+            said.append("Learn from Chat is off")
         _show_item(console, safe(character.name), "  ".join(said))
 
 

@@ -1,18 +1,21 @@
 """``keeper.settings``: how prompts are composed, for the account and for single chats."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import BaseModel
 from sqlalchemy import Connection
 
 from talekeeper.compose.strategies import strategy_named
-from talekeeper.domain.limits import Plan, plan_named
+from talekeeper.domain.limits import Plan
 from talekeeper.domain.settings import GenerationSettings
 from talekeeper.parts.desk import Desk
-from talekeeper.record import accounts
+from talekeeper.record import accounts, plans
 from talekeeper.store import accounts as account_rows
 from talekeeper.store import chats as chat_rows
+from talekeeper.store import usage as usage_rows
+from talekeeper.store.usage import UsageRow
 from talekeeper.text.tokens import tokenizer_named
 
 __all__ = ["Origin", "Settings"]
@@ -83,9 +86,31 @@ class Settings:
         return await self._desk.read(accounts.plan_of, self._desk.account.id)
 
     async def set_plan(self, name: str) -> Plan:
-        """Move the account to another plan (``talekeeper limits`` lists them)."""
-        await self._desk.write(accounts.set_plan, self._desk.account.id, name)
-        return plan_named(name)
+        """Move the account to another plan; ``+boost`` after its name doubles some of its limits.
+
+        InvalidInput lists the plans there are.
+        """
+        return await self._desk.write(accounts.set_plan, self._desk.account.id, name)
+
+    async def plans(self) -> Sequence[Plan]:
+        """Every plan: those that come with Talekeeper, then the operator's own."""
+        return await self._desk.read(plans.all_plans)
+
+    async def define_plan(self, /, name: str, **limits: Any) -> Plan:
+        """Add a plan for all accounts of the database, or change limits of one; ``limits`` are
+        fields of Plan. What is not given stays, or is as in ``self_hosted``. Raises InvalidInput.
+        """
+        return await self._desk.write(plans.define_plan, name, limits)
+
+    async def delete_plan(self, name: str) -> None:
+        """Delete a plan that was defined here. Raises NotFound, InvalidInput for one that comes
+        with Talekeeper, and Conflict while an account is on it."""
+        await self._desk.write(plans.delete_plan, name)
+
+    async def usage(self, since: datetime | None = None) -> Sequence[UsageRow]:
+        """What the account asked of language models since a moment, or ever: sums by task and
+        model, the largest first."""
+        return await self._desk.read(usage_rows.by_task, self._desk.account.id, since=since)
 
 
 def _names(model: type[BaseModel], prefix: str = "") -> Iterator[str]:

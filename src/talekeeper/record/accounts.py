@@ -8,8 +8,9 @@ from pydantic import BaseModel
 from sqlalchemy import Connection
 
 from talekeeper.domain.errors import InvalidInput
-from talekeeper.domain.limits import Plan, plan_named
+from talekeeper.domain.limits import Plan
 from talekeeper.domain.settings import GenerationSettings
+from talekeeper.record.plans import plan_called
 from talekeeper.record.texts import check_texts, checked_name
 from talekeeper.store import accounts as account_rows
 from talekeeper.store import chats as chat_rows
@@ -34,7 +35,7 @@ def account_named(
     found = account_rows.find(connection, name=name)
     if found:
         return found
-    plan_named(plan)
+    plan_called(connection, plan, lock=True)
     account = Account(
         id=new_id, name=checked_name(name, "An account's name"), plan=plan, settings={}
     )
@@ -42,15 +43,19 @@ def account_named(
     return account
 
 
-def set_plan(connection: Connection, account: str, plan: str) -> None:
-    """Move an account to another plan. Cells that exist keep their boundaries."""
-    plan_named(plan)
+def set_plan(connection: Connection, account: str, plan: str) -> Plan:
+    """Move an account to another plan. Cells that exist keep their boundaries.
+
+    InvalidInput lists the plans there are.
+    """
+    found = plan_called(connection, plan, lock=True)
     account_rows.update_account(connection, account, plan=plan)
+    return found
 
 
 def plan_of(connection: Connection, account: str) -> Plan:
     """The plan an account is on."""
-    return plan_named(account_rows.get(connection, account).plan)
+    return plan_called(connection, account_rows.get(connection, account).plan)
 
 
 def account_settings(connection: Connection, account: str) -> GenerationSettings:
