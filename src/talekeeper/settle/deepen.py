@@ -232,7 +232,8 @@ def _scope(asked: _Operation, reading: Reading) -> str | None:
 
 
 def _check_new(change: DeeperChange, there: Mapping[int, Memory]) -> None:
-    mine = [memory for memory in there.values() if memory.character == change.character]
+    # What every character knows need not be known by one of them again.
+    mine = [m for m in there.values() if m.character in (None, change.character)]
     text = change.text or ""
     for memory in mine:
         if repeat_key(memory.text) == repeat_key(text):
