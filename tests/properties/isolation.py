@@ -6,6 +6,8 @@ from io import BytesIO
 from typing import Any
 
 from talekeeper import Keeper, NewMessage, NewSwipe
+from talekeeper.domain.draft import Draft
+from talekeeper.record.memory_files import Destination
 
 __all__ = ["FOREIGN", "OWN", "Theirs"]
 
@@ -14,8 +16,8 @@ __all__ = ["FOREIGN", "OWN", "Theirs"]
 class Theirs:
     """Ids of another account, and a chat of one's own. ``title`` only the other account has.
 
-    Of memories the other account has three: ``memory``, one that is in the trash, ``deleted``, and
-    one in the global scope.
+    Of her memories ``memory`` is there and ``deleted`` in the trash; ``run`` is a deeper pass that
+    made another. One's own memory is 1.
     """
 
     chat: str
@@ -26,9 +28,11 @@ class Theirs:
     own: str
     memory: int
     deleted: int
+    run: str
 
 
 _NEW = NewMessage(role="user", swipes=(NewSwipe(text="Hello."),))
+_MEMORIES = b'{"format": "talekeeper-memories", "version": 1, "memories": []}'
 
 FOREIGN: Mapping[str, Callable[[Keeper, Theirs], Coroutine[Any, Any, object]]] = {
     "record": lambda me, it: me.record(it.chat, "Hello."),
@@ -103,7 +107,7 @@ FOREIGN: Mapping[str, Callable[[Keeper, Theirs], Coroutine[Any, Any, object]]] =
     "memories.undo": lambda me, it: me.memories.undo(it.memory),
     "memories.undo one": lambda me, it: me.memories.undo(it.memory, 1),
     "memories.undo_turn": lambda me, it: me.memories.undo_turn(it.chat, it.number),
-    "memories.undo_run": lambda me, it: me.memories.undo_run(it.chat),
+    "memories.undo_run": lambda me, it: me.memories.undo_run(it.run),
     "memories.deeper": lambda me, it: me.memories.deeper(it.chat),
     "memories.generate": lambda me, it: me.memories.generate("Tea.", character=it.character),
     "memories.draft": lambda me, it: me.memories.draft(it.chat, [it.number]),
@@ -115,7 +119,7 @@ FOREIGN: Mapping[str, Callable[[Keeper, Theirs], Coroutine[Any, Any, object]]] =
     ),
     "memories.export": lambda me, it: me.memories.export([it.character]),
     "memories.import_file": lambda me, it: me.memories.import_file(
-        _MEMORIES, into=Into(it.character)
+        _MEMORIES, into=Destination(character=it.character)
     ),
     "files.export_chat": lambda me, it: me.files.export_chat(it.chat, BytesIO()),
     "files.export_card": lambda me, it: me.files.export_card(it.character),
@@ -129,7 +133,11 @@ OWN = frozenset(
         "characters.list",
         "personas.add",
         "personas.list",
+        "settings.define_plan",
+        "settings.delete_plan",
         "settings.plan",
+        "settings.plans",
+        "settings.usage",
         "settings.set_plan",
         "files.import_file",
         "summaries.failures",

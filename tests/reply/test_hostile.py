@@ -8,7 +8,7 @@ import pytest
 
 from talekeeper import InvalidInput, Keeper
 from talekeeper.domain.limits import LIMITS
-from talekeeper.testing import Ids, Step, TickingClock, steps
+from talekeeper.testing import Ids, TickingClock, steps
 from tests.conftest import run
 from tests.reply.talking import Talk, add, call, drop, talking, update
 
@@ -37,7 +37,9 @@ def test_another_members_memory_is_out_of_reach_in_a_group(database_url: str) ->
             boris = await keeper.characters.add(name="Boris")
             await keeper.chats.join(talk.chat, "Boris")
             await keeper.memories.add("Anna owes Boris a boat.", character=boris.id)
-            talk.server.play([call(update(1, "Nobody owes him anything."), drop(1)), steps.answer("Well.")])
+            talk.server.play(
+                [call(update(1, "Nobody owes him anything."), drop(1)), steps.answer("Well.")]
+            )
             results: list[dict[str, Any]] = []
             await keeper.reply(
                 talk.chat, speaker="Mira", on_call=lambda _, said: results.append(json.loads(said))
@@ -104,7 +106,7 @@ def test_no_id_of_whatever_kind_reaches_what_is_not_there() -> None:
 
 
 def test_of_two_hundred_calls_in_one_answer_only_so_many_write(database_url: str) -> None:
-    things = "tea rain boats chess snow bread jazz moss figs ants".split()
+    things = ["tea", "rain", "boats", "chess", "snow", "bread", "jazz", "moss", "figs", "ants"]
 
     async def story() -> None:
         async with talking(database_url) as talk:
@@ -112,7 +114,9 @@ def test_of_two_hundred_calls_in_one_answer_only_so_many_write(database_url: str
             answers = await _answers(talk, *calls)
             done = [answer["ok"] for answer in answers]
             assert sum(done) == len(await talk.texts()) == LIMITS.memory_writes
-            assert _all_refused([a for a in answers if not a["ok"]][-100:], "No more than 5 memories")
+            assert _all_refused(
+                [a for a in answers if not a["ok"]][-100:], "No more than 5 memories"
+            )
             assert await talk.journal() == LIMITS.memory_writes
 
     run(story())

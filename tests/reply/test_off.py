@@ -122,7 +122,9 @@ def usage_rows_account(connection: Any) -> Any:
 
 def test_each_answer_is_noted_as_billable(database_url: str) -> None:
     async def story() -> None:
-        async with talking(database_url, call(add(BIRTHDAY)), steps.answer("One two three.")) as talk:
+        async with talking(
+            database_url, call(add(BIRTHDAY)), steps.answer("One two three.")
+        ) as talk:
             reply = await talk.keeper.reply(talk.chat)
             (row,) = await _sums(talk)
             assert (row.task, row.model, row.billable, row.answers) == (
@@ -169,5 +171,3 @@ def test_a_plan_may_cap_the_tokens_of_a_day(database_url: str) -> None:
             assert (await tomorrow.reply(talk.chat)).message is not None
 
     run(story())
-
-

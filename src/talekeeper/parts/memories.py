@@ -165,7 +165,7 @@ class Memories:
     async def pinned_warning(self, character: str | None = None) -> str | None:
         """A sentence where the pinned memories of a scope, with the global ones, take more than
         ``LIMITS.pinned_warning`` of the account's context; of the global scope, with the fullest
-        other one. Else None."""
+        other one. Else None. Raises NotFound."""
         return await self._desk.read(_pinned_warning, self._desk.account.id, character)
 
     async def move(self, memory: int, character: str | None) -> Memory:
@@ -276,6 +276,7 @@ def _view(connection: Connection, account: str, character: str | None) -> ScopeV
 
 
 def _pinned_warning(connection: Connection, account: str, character: str | None) -> str | None:
+    units.scope_name(connection, account, character)
     context = account_settings(connection, account).context
     sizes: dict[str | None, int] = {None: 0}
     for memory in rows.listed(
