@@ -210,8 +210,12 @@ class Book:
         """Let memories be without some events, given by their places; answers those it altered."""
         altered = set()
         for memory, places in undone.items():
-            out = [self.events[memory][place] for place in places]
-            after = self.folded(memory, lambda event, out=out: any(event is o for o in out))[0]
+            out = {id(self.events[memory][place]) for place in places}
+
+            def without(event: Event, out: Collection[int] = out) -> bool:
+                return id(event) in out
+
+            after = self.folded(memory, without)[0]
             if after != self.folded(memory)[0]:
                 self.by_person(memory, "undo", after)
                 altered.add(memory)

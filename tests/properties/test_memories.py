@@ -549,8 +549,8 @@ COMMON = settings(
 QUICK = settings(COMMON, phases=[Phase.generate])
 PROFILES = {
     "quick": (
-        settings(QUICK, max_examples=20, stateful_step_count=25, derandomize=True),
-        settings(QUICK, max_examples=5, stateful_step_count=20, derandomize=True),
+        settings(QUICK, max_examples=14, stateful_step_count=25, derandomize=True),
+        settings(QUICK, max_examples=3, stateful_step_count=20, derandomize=True),
     ),
     "thorough": (
         settings(COMMON, max_examples=600, stateful_step_count=50),

@@ -20,6 +20,7 @@ from talekeeper.store import participants as participant_rows
 from talekeeper.store import summaries as summary_rows
 from talekeeper.store.chats import ChatState
 from talekeeper.store.keys import ChatKey, lookup_key
+from talekeeper.store.memories import Sendable
 from talekeeper.store.participants import Participant
 
 __all__ = ["gather"]
@@ -58,7 +59,7 @@ def gather(
         excluded=excluded,
         older_excluded=older_excluded,
         summaries=summary_rows.candidates(connection, key, since=lines[0].number if lines else 0),
-        memories=None if off else sendable(connection, key, scopes, replacing=request.replacing),
+        memories=None if off else _memories(connection, state, scopes, request.replacing),
         memory_off=off or silent,
     )
 
@@ -74,6 +75,15 @@ def _learning(
     others = [one for _, one in cast if one is not None]
     silent = [f"Learn from Chat is off for {one.name}" for one in others if not one.learns]
     return [], silent, [None, *(one.id for one in others if one.learns)]
+
+
+def _memories(
+    connection: Connection, state: ChatState, scopes: Sequence[str | None], replacing: int | None
+) -> Sendable:
+    """What is remembered; nobody asks for it where nothing ever was saved."""
+    if not state.remembers:
+        return Sendable([], [], 0)
+    return sendable(connection, state.key, scopes, replacing=replacing)
 
 
 def _spoken(member: Participant, character: Character | None) -> str:

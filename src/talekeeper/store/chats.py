@@ -61,7 +61,10 @@ _VISIBLE = chats.c.importing_since.is_(None)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChatState:
-    """What every write and every composition needs to know of a chat before anything else."""
+    """What every write and every composition needs to know of a chat before anything else.
+
+    ``remembers`` tells whether the account has ever saved a memory.
+    """
 
     key: ChatKey
     title: str
@@ -75,6 +78,7 @@ class ChatState:
     plan_limits: Mapping[str, Any] | None
     account_settings: Mapping[str, Any]
     chat_settings: Mapping[str, Any]
+    remembers: bool
 
     @property
     def plan(self) -> Plan:
@@ -105,6 +109,7 @@ def _state_query(*, lock: bool, importing: bool) -> Select[*tuple[Any, ...]]:
             plans.c.limits.label("plan_limits"),
             accounts.c.settings.label("account_settings"),
             chats.c.settings.label("chat_settings"),
+            (accounts.c.next_memory > 1).label("remembers"),
         )
         .join_from(chats, accounts, accounts.c.id == chats.c.account_id)
         .outerjoin(
