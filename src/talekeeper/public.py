@@ -12,28 +12,36 @@ from talekeeper.domain.errors import (
     InvalidInput,
     ModelError,
     NotFound,
+    ScopeFull,
     StoreBusy,
     StoreClosed,
     StoreError,
     StoreTooNew,
     TalekeeperError,
+    ToolsUnsupported,
     UnreadableFile,
+    UsageExceeded,
 )
 from talekeeper.domain.limits import LIMITS, PLANS, Limits, Plan
+from talekeeper.domain.memory import Memory
 from talekeeper.domain.settings import AuthorsNote, GenerationSettings, Shares
 from talekeeper.domain.summary import Summary
 from talekeeper.keeper import Keeper
-from talekeeper.models.chat_model import ChatModel, Endpoint
+from talekeeper.models.chat_model import Answer, ChatModel, Endpoint
 from talekeeper.models.openai_compatible import OpenAICompatible
 from talekeeper.parts.summaries import SummaryView
+from talekeeper.record.memories import Added
 from talekeeper.record.messages import NewMessage, NewSwipe
 from talekeeper.record.report import ImportReport
+from talekeeper.reply import Reply
 from talekeeper.sync import SyncKeeper
 
 __all__ = [
     "LIMITS",
     "PLANS",
+    "Added",
     "Ambiguous",
+    "Answer",
     "AuthorsNote",
     "BudgetExceeded",
     "Card",
@@ -49,6 +57,7 @@ __all__ = [
     "InvalidInput",
     "Keeper",
     "Limits",
+    "Memory",
     "Message",
     "ModelError",
     "NewMessage",
@@ -59,8 +68,10 @@ __all__ = [
     "Persona",
     "Plan",
     "Receipt",
+    "Reply",
     "Request",
     "Row",
+    "ScopeFull",
     "Shares",
     "StoreBusy",
     "StoreClosed",
@@ -72,6 +83,8 @@ __all__ = [
     "SyncKeeper",
     "TalekeeperError",
     "ToolCall",
+    "ToolsUnsupported",
     "UnreadableFile",
+    "UsageExceeded",
     "compose_messages",
 ]

@@ -16,7 +16,7 @@ from talekeeper.compose.strategies import STRATEGIES
 from talekeeper.config import Config
 from talekeeper.domain import errors
 from talekeeper.domain.block import Kind, Reason
-from talekeeper.domain.limits import describe
+from talekeeper.domain.limits import describe, shown
 from talekeeper.models.chat_model import Endpoint
 from talekeeper.record.report import Outcome
 from talekeeper.store.schema import metadata
@@ -95,7 +95,7 @@ def test_every_limit_is_documented_with_its_value() -> None:
         assert f"`{plan.name}`" in text
         for name, value, _, _ in describe(plan):
             assert f"`{name}`" in text
-            assert f"{value:,}" in text
+            assert shown(value) in text
 
 
 def test_every_error_is_documented() -> None:
@@ -141,8 +141,8 @@ def test_every_strategy_and_tokenizer_is_documented() -> None:
 
 def test_every_variable_is_documented() -> None:
     prefix = Config.model_config["env_prefix"]
-    fields = Config.model_fields.keys() - {"summary"}
-    fields |= {f"summary_{name}" for name in Endpoint.model_fields}
+    fields = Config.model_fields.keys() - {"summary", "chat"}
+    fields |= {f"{use}_{name}" for use in ("summary", "chat") for name in Endpoint.model_fields}
     read = {f"{prefix}{name.upper()}" for name in fields}
     for path in (ROOT / "src").rglob("*.py"):
         found = re.findall(rf"{prefix}[A-Z_]*[A-Z]\b", path.read_text(encoding="utf-8"))

@@ -3,11 +3,12 @@
 import talekeeper
 
 PUBLIC = """
-    Ambiguous AuthorsNote BudgetExceeded Card Character Chat ChatModel Conflict Context DepthPrompt
-    Endpoint GenerationSettings ImportReport InvalidInput Keeper LIMITS Limits Message ModelError
-    NewMessage NewSwipe NotFound OpenAICompatible PLANS Part Persona Plan Receipt Request Row Shares
-    StoreBusy StoreClosed StoreError StoreTooNew Summary SummaryView Swipe SyncKeeper
-    TalekeeperError ToolCall UnreadableFile __version__ compose_messages
+    Added Ambiguous Answer AuthorsNote BudgetExceeded Card Character Chat ChatModel Conflict
+    Context DepthPrompt Endpoint GenerationSettings ImportReport InvalidInput Keeper LIMITS
+    Limits Memory Message ModelError NewMessage NewSwipe NotFound OpenAICompatible PLANS Part
+    Persona Plan Receipt Reply Request Row ScopeFull Shares StoreBusy StoreClosed StoreError
+    StoreTooNew Summary SummaryView Swipe SyncKeeper TalekeeperError ToolCall ToolsUnsupported
+    UnreadableFile UsageExceeded __version__ compose_messages
 """
 
 

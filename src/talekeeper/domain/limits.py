@@ -35,7 +35,7 @@ class Plan:
     name: str
     live_tokens: int = _number(10_000, "tokens", "live window at most")
     recall: int = _number(10, "facts", "recalled for every 15 live messages at most")
-    deeper_memory: bool = _number(True, "", "cells are read once more for lasting details")
+    deeper_memory: bool = _number(True, "yes or no", "cells are read again for lasting details")
     daily_tokens: int | None = _number(None, "tokens", "of language models a day at most")
 
     def boosted(self) -> "Plan":
