@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import ndiff
 from io import BytesIO
 from typing import Any
 
@@ -18,6 +17,8 @@ from talekeeper import (
 )
 from talekeeper.domain.chat import Role
 from talekeeper.parts.summaries import SummaryView
+from tests.scenarios.comparing import Mismatch, compare
+from tests.scenarios.remembering import MEMORY_VERBS, Remembering
 from tests.scenarios.script import (
     Call,
     Expect,
@@ -28,8 +29,10 @@ from tests.scenarios.script import (
     Said,
     Scenario,
     Settled,
+    Start,
     Step,
 )
+from tests.scenarios.scripted import Actors
 from tests.scenarios.shown import (
     chat_lines,
     expected_messages,
@@ -42,16 +45,12 @@ from tests.scenarios.shown import (
     to_json,
 )
 
-__all__ = ["Mismatch", "play"]
+__all__ = ["play"]
 
 
-class Mismatch(AssertionError):
-    """What happened is not what the scenario says; the message shows the difference."""
-
-
-async def play(scenario: Scenario, keeper: Keeper) -> None:
+async def play(scenario: Scenario, actors: Actors) -> None:
     """Play all steps. Raises Mismatch at the first one that turns out differently."""
-    stage = _Stage(keeper)
+    stage = _Stage(actors)
     await stage.set_up(scenario)
     for number, step in enumerate(scenario.steps, 1):
         where = f"step {number} ({step.verb.rstrip('_')})"
@@ -63,20 +62,28 @@ async def play(scenario: Scenario, keeper: Keeper) -> None:
             raise Mismatch(f"{where} failed: [{error.code}] {error}") from error
 
 
+_LISTINGS = frozenset({"recorded", "chats", "summary", "not_in_summary", "memories"})
+"""What is looked at without composing a prompt."""
+
+
 @dataclass
 class _Stage:
     """The state of a performance: what the scenario's names mean."""
 
-    keeper: Keeper
+    actors: Actors
     chats: dict[str, str] = field(default_factory=dict)
     files: dict[str, list[bytes]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.keeper: Keeper = self.actors.keeper
+        self.remembering = Remembering(self.actors, self.chats)
 
     async def set_up(self, scenario: Scenario) -> None:
         keeper = self.keeper
         if scenario.plan:
             await keeper.settings.set_plan(scenario.plan)
-        if scenario.settings:
-            await keeper.settings.change(**scenario.settings)
+        # Their schemas would have to be counted in every scenario.
+        await keeper.settings.change(**{"tools": False, **scenario.settings})
         names = []
         for fields in scenario.characters:
             character = await keeper.characters.add(**_card_fields(fields))
@@ -110,12 +117,20 @@ class _Stage:
         if step.fails is not None:
             raise Mismatch(f"it should have failed with {step.fails}, but did not")
         if step.changes is not None:
-            _compare("the messages that changed", step.changes, changed)
+            compare("the messages that changed", step.changes, changed)
 
     async def _do(self, step: Step) -> object:
         chat, value = self._chat(step), getattr(step, step.verb)
         messages, chats = self.keeper.messages, self.keeper.chats
         match step.verb:
+            case verb if verb in MEMORY_VERBS:
+                await self.remembering.act(chat, verb, value)
+            case "reply" if value.writes is not None or value.sees is not None:
+                await self.remembering.reply(chat, value)
+            case "regenerate" if value.writes is not None:
+                await self.remembering.reply(chat, value, replacing=value.message)
+            case "start":
+                await self._start(value)
             case "say" | "reply" | "narrate":
                 roles: dict[str, Role] = {"say": "user", "reply": "assistant", "narrate": "system"}
                 await messages.add(chat, _new(roles[step.verb], value))
@@ -171,9 +186,9 @@ class _Stage:
         return None
 
     def _chat(self, step: Step) -> str:
-        if step.in_ in self.chats or step.verb == "import_":
+        if step.in_ in self.chats or step.verb in ("import_", "start", *MEMORY_VERBS):
             return self.chats.get(step.in_, "")
-        if step.expect and step.expect.model_fields_set == {"chats"}:
+        if step.expect and step.expect.model_fields_set <= {"chats", "memories"}:
             return ""
         known = ", ".join(self.chats) or "none"
         raise Mismatch(f"there is no chat {step.in_!r} in this scenario; there are: {known}")
@@ -181,22 +196,33 @@ class _Stage:
     async def _regenerate(self, chat: str, value: Regenerated) -> None:
         context = await self.keeper.compose(chat, replacing=value.message)
         if value.sees is not None:
-            _compare("what the model sees", expected_messages(value.sees), sent_messages(context))
+            compare("what the model sees", expected_messages(value.sees), sent_messages(context))
         await self.keeper.messages.add_swipe(chat, value.message, value.text)
+
+    async def _start(self, value: Start) -> None:
+        names = [one.name for one in await self.keeper.characters.list()]
+        chat = await self.keeper.chats.start(
+            *(names if value.with_ is None else value.with_),
+            title=value.title,
+            persona=value.persona,
+            channel=value.channel,
+            greet=value.greet,
+        )
+        self.chats[value.as_] = chat.id
 
     async def _settle(self, chat: str, value: Settled) -> None:
         settled = await self.keeper.summaries.settle(chat)
         for outcome in settled.failed:
             raise Mismatch(f"settling failed: {outcome.reason}")
         if value.made is not None:
-            _compare("the number of summaries made", [value.made], [settled.made])
+            compare("the number of summaries made", [value.made], [settled.made])
 
     async def _rebuild(self, chat: str, value: RebuiltSummary) -> None:
         asked = await self.keeper.summaries.rebuild(
             chat, value.node, overwrite_edits=value.overwrite_edits
         )
         if value.asked is not None:
-            _compare("the number of summaries to be made anew", [value.asked], [asked])
+            compare("the number of summaries to be made anew", [value.asked], [asked])
 
     async def _import(self, value: Import) -> None:
         begun: Sequence[bytes] = []
@@ -210,25 +236,25 @@ class _Stage:
             if value.as_ is not None:
                 self.chats[value.as_] = report.id
         if value.outcome is not None:
-            _compare("the outcome", [value.outcome], [report.outcome])
+            compare("the outcome", [value.outcome], [report.outcome])
         if value.added is not None:
-            _compare("the number of messages added", [value.added], [report.added])
+            compare("the number of messages added", [value.added], [report.added])
 
     async def _export(self, chat: str, value: Export) -> None:
         out = BytesIO()
         await self.keeper.files.export_chat(chat, out)
         if value.same_as is not None:
             wanted, found = b"".join(self.files[value.same_as]), out.getvalue()
-            _compare("the file", wanted.decode().splitlines(True), found.decode().splitlines(True))
+            compare("the file", wanted.decode().splitlines(True), found.decode().splitlines(True))
         else:
             parsed = [json.loads(line) for line in out.getvalue().splitlines()]
-            _compare(
+            compare(
                 "the file", [to_json(i) for i in value.lines or ()], [to_json(i) for i in parsed]
             )
 
     async def _expect(self, chat: str, value: Expect) -> None:
         asked = value.model_fields_set
-        if not asked or asked - {"recorded", "chats", "summary", "not_in_summary"}:
+        if not asked or asked - _LISTINGS:
             context = await self.keeper.compose(
                 chat,
                 value.input,
@@ -242,10 +268,12 @@ class _Stage:
         if value.recorded is not None:
             found = await self.keeper.messages.list(chat, limit=1_000)
             wanted = [f"{who}: {text}" for item in value.recorded for who, text in item.items()]
-            _compare("what is recorded", wanted, [message_line(message) for message in found])
+            compare("what is recorded", wanted, [message_line(message) for message in found])
         if value.chats is not None:
             wanted = [f"{title}: {what}" for item in value.chats for title, what in item.items()]
-            _compare("the chats", wanted, chat_lines(await self.keeper.chats.list()))
+            compare("the chats", wanted, chat_lines(await self.keeper.chats.list()))
+        if value.memories is not None:
+            await self.remembering.compare(value.memories)
         if asked & {"summary", "not_in_summary"}:
             _compare_summary(value, await self.keeper.summaries.show(chat))
 
@@ -281,20 +309,20 @@ def _line(item: Mapping[str, Any]) -> bytes:
 def _compare_context(value: Expect, context: Context, names: Mapping[str, str]) -> None:
     receipt = context.receipt
     if value.messages is not None:
-        _compare("what is sent", expected_messages(value.messages), sent_messages(context))
+        compare("what is sent", expected_messages(value.messages), sent_messages(context))
     if isinstance(value.receipt, list):
         wanted = [" ".join(row.split()) for row in value.receipt]
         rows = [f"{row.reason} {row_line(row, names)}" for row in receipt.rows]
-        _compare("the receipt", wanted, rows)
+        compare("the receipt", wanted, rows)
     elif value.receipt is not None:
         for reason, expected in value.receipt.items():
             wanted = [" ".join(row.split()) for row in expected]
             rows = [row_line(row, names) for row in receipt.rows if row.reason == reason]
-            _compare(f"the receipt's rows with reason {reason!r}", wanted, rows)
+            compare(f"the receipt's rows with reason {reason!r}", wanted, rows)
     if value.prompt_tokens is not None:
-        _compare("the prompt's tokens", [value.prompt_tokens], [receipt.prompt_tokens])
+        compare("the prompt's tokens", [value.prompt_tokens], [receipt.prompt_tokens])
     if value.notes is not None:
-        _compare("the receipt's notes", value.notes, list(receipt.notes))
+        compare("the receipt's notes", value.notes, list(receipt.notes))
 
 
 def _compare_summary(value: Expect, view: SummaryView) -> None:
@@ -306,16 +334,6 @@ def _compare_summary(value: Expect, view: SummaryView) -> None:
             node_line(node, view) if text else node_head(node, view)
             for node, text in zip(view.nodes, texts, strict=False)
         ]
-        _compare("the summary", wanted, found)
+        compare("the summary", wanted, found)
     if value.not_in_summary is not None:
-        _compare("the messages not in the summary", [value.not_in_summary], [view.waiting])
-
-
-def _compare(what: str, wanted: Sequence[object], found: object) -> None:
-    assert isinstance(found, list)
-    if list(wanted) == found:
-        return
-    old = [line for item in wanted for line in str(item).splitlines() or [""]]
-    new = [line for item in found for line in str(item).splitlines() or [""]]
-    lines = [line.rstrip("\n") for line in ndiff(old, new) if not line.startswith("?")]
-    raise Mismatch(f"{what}: not as the scenario says (-) but so (+):\n" + "\n".join(lines))
+        compare("the messages not in the summary", [value.not_in_summary], [view.waiting])

@@ -1,47 +1,42 @@
-"""What a scenario file may say, and reading one. Runs nothing.
+"""What a scenario file may say. Runs nothing, and reads no file.
 
-Every key is listed here; an unknown key, or one that stands twice, is an error that names its
-place. ``docs/how-to/write-a-scenario.md`` says the same in plain words.
+Every key is listed here; an unknown one is an error that names its place.
+``docs/how-to/write-a-scenario.md`` says the same in plain words.
 """
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 __all__ = [
-    "BadScenario",
     "Call",
     "ChatStart",
+    "Cleared",
+    "EditedMemory",
     "EditedSummary",
     "Expect",
     "Export",
     "Fork",
     "Import",
+    "Learning",
+    "Moved",
     "RebuiltSummary",
     "Regenerated",
+    "Remembered",
     "Result",
     "Said",
     "Scenario",
     "Settled",
+    "Start",
     "Step",
     "Swiped",
-    "read_scenario",
+    "Undone",
+    "Write",
 ]
 
 MODIFIERS = frozenset({"in_", "fails", "changes"})
-
-
-class BadScenario(Exception):
-    """A scenario file that cannot be understood; the message says where and why."""
-
-
-class _BadRepeat(Exception):
-    """A ``repeat`` that is not written as it should be."""
 
 
 class _Strict(BaseModel):
@@ -69,12 +64,37 @@ class Call(_Strict):
     arguments: dict[str, Any] = Field(default_factory=dict)
 
 
+class Write(_Strict):
+    """A memory that the character writes while it replies: one of ``add``, ``update``, ``delete``.
+
+    ``told`` is a phrase of the error that it is answered with, where it is refused.
+    """
+
+    add: str | None = None
+    update: int | str | None = None
+    delete: int | str | None = None
+    text: str | None = None
+    scope: Literal["character", "global"] = "character"
+    told: str | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> "Write":
+        if sum(one is not None for one in (self.add, self.update, self.delete)) != 1:
+            raise ValueError("a write is one of 'add', 'update' and 'delete'")
+        return self
+
+
 class Said(_Strict):
-    """A message: its text, who says it, the tools it calls."""
+    """A message: its text, who says it, the tools it calls.
+
+    Of a reply also what the model sees, and the memories it writes: then a model is asked for it.
+    """
 
     text: str = ""
     by: str | None = None
     calls: list[Call] = Field(default_factory=list)
+    writes: list[Write] | None = None
+    sees: list[dict[str, Any]] | None = None
 
 
 class Result(_Strict):
@@ -102,10 +122,14 @@ class Chosen(_Strict):
 
 
 class Regenerated(_Strict):
-    """Compose in place of a message, then add what the model wrote as its next swipe."""
+    """Compose in place of a message, then add what the model wrote as its next swipe.
+
+    With ``writes`` a model is asked, which writes these memories meanwhile.
+    """
 
     message: int
     text: str
+    writes: list[Write] | None = None
     sees: "list[dict[str, Any]] | None" = None
 
 
@@ -131,6 +155,51 @@ class RebuiltSummary(_Strict):
     node: str | None = None
     overwrite_edits: bool = False
     asked: int | None = None
+
+
+class Remembered(_Strict):
+    """A memory that a person adds: ``of`` a character, else global."""
+
+    text: str
+    of: str | None = None
+    pinned: bool = False
+
+
+class EditedMemory(_Strict):
+    """A person lets a memory say something else."""
+
+    memory: int
+    text: str
+
+
+class Moved(_Strict):
+    """A memory is filed under the character ``to``; without one it is global."""
+
+    memory: int
+    to: str | None = None
+
+
+class Undone(_Strict):
+    """A change of a memory is taken back, by default the last."""
+
+    memory: int
+    change: int | None = None
+
+
+class Cleared(_Strict):
+    """The memories ``of`` a character, else the global ones, go to the trash: the unpinned or the
+    ``pinned`` ones. ``cleared`` is how many they are."""
+
+    of: str | None = None
+    pinned: bool = False
+    cleared: int | None = None
+
+
+class Learning(_Strict):
+    """*Learn from Chat* of a character is switched on or off."""
+
+    character: str
+    on: bool
 
 
 class Fork(_Strict):
@@ -183,6 +252,23 @@ class Expect(_Strict):
     chats: list[dict[str, str]] | None = None
     summary: list[str | dict[str, str]] | None = None
     not_in_summary: int | None = None
+    memories: dict[str, list[dict[int | str, str]]] | None = None
+
+
+class ChatStart(_Strict):
+    """The chat that is there when the scenario begins."""
+
+    with_: Names | None = Field(default=None, alias="with")
+    persona: str | None = None
+    title: str | None = None
+    greet: bool = True
+
+
+class Start(ChatStart):
+    """Another chat, which the scenario calls ``as``; its ``channel`` may be a challenge."""
+
+    as_: str = Field(alias="as")
+    channel: Literal["web", "discord", "telegram", "challenge"] = "web"
 
 
 class Step(_Strict):
@@ -206,6 +292,21 @@ class Step(_Strict):
     settle: Annotated[Settled, _short("made")] | None = None
     edit_summary: EditedSummary | None = None
     rebuild_summary: Annotated[RebuiltSummary, _short("node")] | None = None
+    remember: Annotated[Remembered, _short("text")] | None = None
+    edit_memory: EditedMemory | None = None
+    delete_memory: int | None = None
+    pin: int | None = None
+    unpin: int | None = None
+    move: Moved | None = None
+    restore: int | None = None
+    undo: Annotated[Undone, _short("memory")] | None = None
+    undo_turn: int | None = None
+    clear: Cleared | None = None
+    learn: Learning | None = None
+    start: Start | None = None
+    delete_chat: str | None = None
+    delete_character: str | None = None
+    wait: int | None = None
     fork: Fork | None = None
     join: Names | None = None
     leave: str | None = None
@@ -237,15 +338,6 @@ class Step(_Strict):
         return verb
 
 
-class ChatStart(_Strict):
-    """The chat that is there when the scenario begins."""
-
-    with_: Names | None = Field(default=None, alias="with")
-    persona: str | None = None
-    title: str | None = None
-    greet: bool = True
-
-
 class PersonaScript(_Strict):
     """Whom the user can play."""
 
@@ -263,65 +355,3 @@ class Scenario(_Strict):
     plan: str | None = None
     chat: ChatStart | Literal["none"] = ChatStart()
     steps: list[Step] = Field(min_length=1)
-
-
-def read_scenario(path: Path) -> Scenario:
-    """The scenario in a file. BadScenario says where one cannot be understood."""
-    try:
-        written = yaml.load(path.read_text(encoding="utf-8"), _Loader)
-        return Scenario.model_validate(_repeated(written))
-    except (yaml.YAMLError, _BadRepeat) as error:
-        raise BadScenario(f"{path.name}: {error}") from error
-    except ValidationError as error:
-        wrong = (
-            f"{path.name}: {'.'.join(str(part) for part in one['loc'])}: {one['msg']}"
-            for one in error.errors()
-        )
-        raise BadScenario("\n".join(wrong)) from error
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML in which a key stands once, and what looks like a date is a text."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-        for key in keys:
-            if keys.count(key) > 1:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key!r} stands twice", node.start_mark
-                )
-        return super().construct_mapping(node, deep)
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in found if not tag.endswith(":timestamp")]
-    for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-
-_COUNT = re.compile(r"\{(\d*)n([+-]\d+)?\}")
-
-
-def _repeated(written: Any, n: int | None = None) -> Any:
-    """The same with each ``{repeat: [first, last], of: […]}`` in a list written out.
-
-    In the texts inside, ``{n}`` is the number of the round, ``{2n-1}`` is counted from it.
-    """
-    if isinstance(written, list):
-        return [one for item in written for one in _rounds(item, n)]
-    if isinstance(written, dict):
-        return {_repeated(key, n): _repeated(value, n) for key, value in written.items()}
-    if isinstance(written, str) and n is not None:
-        return _COUNT.sub(lambda m: str(int(m[1] or 1) * n + int(m[2] or 0)), written)
-    return written
-
-
-def _rounds(item: Any, n: int | None) -> Iterator[Any]:
-    if not (isinstance(item, dict) and "repeat" in item):
-        yield _repeated(item, n)
-        return
-    match item:
-        case {"repeat": [int(first), int(last)], "of": list(of), **more} if not more:
-            for number in range(first, last + 1):
-                yield from _repeated(of, number)
-        case _:
-            raise _BadRepeat("write 'repeat: [first, last]' and 'of:' with a list")

@@ -1,17 +1,58 @@
-"""A maker of summaries whose texts say exactly what they were made from."""
+"""A maker of summaries whose texts say exactly what they were made from, and a chat model that
+replies what it is told to."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
+from talekeeper import Keeper
+from talekeeper.domain.chat import ToolCall
 from talekeeper.domain.summary import Summariser
+from talekeeper.models.chat_model import Answer
 from talekeeper.settle.settler import Settler
 from talekeeper.settle.summarize import Made, SummaryRequest
 from talekeeper.store.database import Database
 from talekeeper.testing import Ids, TickingClock
 from talekeeper.text.condense import Passage
+from tests.conftest import opened_database
 
-__all__ = ["ScriptedMaker", "scripted_settler"]
+__all__ = ["Actors", "ScriptedMaker", "ScriptedModel", "actors", "scripted_settler"]
+
+
+class ScriptedModel:
+    """Calls the tools in ``calls`` first, if it is offered any; then it says ``text``."""
+
+    name = "scripted"
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.calls: Sequence[ToolCall] = ()
+
+    async def complete(
+        self, messages: Sequence[Mapping[str, str]], *, most_tokens: int, temperature: float
+    ) -> Answer:
+        """The text."""
+        return Answer(text=self.text)
+
+    async def stream(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Sequence[Mapping[str, Any]] = (),
+        most_tokens: int,
+        on_text: Callable[[str], None],
+    ) -> Answer:
+        """The calls, and once they have their results the text."""
+        if tools and self.calls and messages[-1]["role"] != "tool":
+            return Answer(text="", calls=tuple(self.calls))
+        on_text(self.text)
+        return Answer(text=self.text)
+
+    async def close(self) -> None:
+        """It has no connections."""
 
 
 class ScriptedMaker:
@@ -42,3 +83,28 @@ def _parts(passages: Sequence[Passage]) -> Iterator[str]:
 def scripted_settler(database: Database) -> Settler:
     """A Settler that lets it make all summaries."""
     return Settler(database, local=ScriptedMaker(), clock=TickingClock(), new_id=Ids(1_000))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Actors:
+    """Who plays a scenario, and the clock they go by."""
+
+    keeper: Keeper
+    model: ScriptedModel
+    clock: TickingClock
+
+
+@asynccontextmanager
+async def actors(url: str) -> AsyncIterator[Actors]:
+    """Everybody whom a scenario needs, on an empty database."""
+    async with opened_database(url) as database:
+        model, clock = ScriptedModel(), TickingClock()
+        keeper = await Keeper.of(
+            database,
+            "alice",
+            chat_model=model,
+            settler=scripted_settler(database),
+            clock=clock,
+            new_id=Ids(),
+        )
+        yield Actors(keeper=keeper, model=model, clock=clock)

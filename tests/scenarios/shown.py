@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from talekeeper import Chat, Context, Message, Row
+from talekeeper.domain.memory import Memory
 from talekeeper.domain.summary import Summary
 from talekeeper.parts.summaries import SummaryView
 
@@ -12,6 +13,7 @@ __all__ = [
     "chat_lines",
     "expected_messages",
     "expected_node",
+    "memory_line",
     "message_line",
     "node_head",
     "node_line",
@@ -104,6 +106,13 @@ def message_line(message: Message) -> str:
         marks.append(f"swipe {place} of {len(message.swipes)}")
     marks += ["excluded"] * message.excluded + ["forgotten"] * message.forget
     return f"{', '.join(marks)}: {message.text}"
+
+
+def memory_line(memory: Memory) -> str:
+    """A memory: ``3, pinned, by the character: the text``."""
+    by = {"character": "by the character", "deeper": "by deeper memory"}.get(memory.author)
+    marks = [str(memory.id), *(["pinned"] * memory.pinned), *filter(None, [by])]
+    return f"{', '.join(marks)}: {memory.text}"
 
 
 def chat_lines(chats: Sequence[Chat]) -> list[str]:

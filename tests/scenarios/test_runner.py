@@ -4,23 +4,30 @@ from pathlib import Path
 
 import pytest
 
-from talekeeper import Keeper
-from talekeeper.testing import Ids, TickingClock
-from tests.conftest import ROOT, opened_database, run
-from tests.scenarios.runner import Mismatch, play
+from tests.conftest import ROOT, run
+from tests.scenarios.comparing import Mismatch
+from tests.scenarios.reading import BadScenario, read_scenario
+from tests.scenarios.runner import play
 from tests.scenarios.script import (
-    BadScenario,
     ChatStart,
+    Cleared,
+    EditedMemory,
     EditedSummary,
     Expect,
     Import,
+    Learning,
+    Moved,
     RebuiltSummary,
+    Remembered,
+    Said,
     Scenario,
     Settled,
+    Start,
     Step,
-    read_scenario,
+    Undone,
+    Write,
 )
-from tests.scenarios.scripted import scripted_settler
+from tests.scenarios.scripted import actors
 
 START = """
 about: A test of the runner.
@@ -38,6 +45,15 @@ MODELS = (
     Settled,
     EditedSummary,
     RebuiltSummary,
+    Said,
+    Write,
+    Remembered,
+    EditedMemory,
+    Moved,
+    Undone,
+    Cleared,
+    Learning,
+    Start,
 )
 
 
@@ -53,12 +69,8 @@ def _play(folder: Path, text: str) -> None:
 
 def _play_file(path: Path) -> None:
     async def performance() -> None:
-        async with opened_database("sqlite://") as database:
-            settler = scripted_settler(database)
-            keeper = await Keeper.of(
-                database, "alice", settler=settler, clock=TickingClock(), new_id=Ids()
-            )
-            await play(read_scenario(path), keeper)
+        async with actors("sqlite://") as everybody:
+            await play(read_scenario(path), everybody)
 
     run(performance())
 

@@ -4,12 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from talekeeper import Keeper
-from talekeeper.testing import Ids, TickingClock
-from tests.conftest import opened_database, run
-from tests.scenarios.runner import Mismatch, play
-from tests.scenarios.script import BadScenario, read_scenario
-from tests.scenarios.scripted import scripted_settler
+from tests.conftest import run
+from tests.scenarios.comparing import Mismatch
+from tests.scenarios.reading import BadScenario, read_scenario
+from tests.scenarios.runner import play
+from tests.scenarios.scripted import actors
 
 SCENARIOS = sorted(Path(__file__).parent.glob("*.yaml"))
 
@@ -18,12 +17,8 @@ SCENARIOS = sorted(Path(__file__).parent.glob("*.yaml"))
 @pytest.mark.parametrize("path", SCENARIOS, ids=[path.stem for path in SCENARIOS])
 def test_scenario(path: Path, database_url: str) -> None:
     async def performance() -> None:
-        async with opened_database(database_url) as database:
-            settler = scripted_settler(database)
-            keeper = await Keeper.of(
-                database, "alice", settler=settler, clock=TickingClock(), new_id=Ids()
-            )
-            await play(read_scenario(path), keeper)
+        async with actors(database_url) as everybody:
+            await play(read_scenario(path), everybody)
 
     wrong = None
     try:
