@@ -181,7 +181,7 @@ def test_of_two_hundred_operations_ten_are_made_three_of_them_deletions() -> Non
             said = {"quote": "allergic to peanuts", "reason": "So it is."}
             wanted: list[dict[str, Any]] = [{"action": "delete", "id": one, **said} for one in ids]
             wanted += [
-                adding(f"Number {n} is the luck of {n * n}.", "peanuts") for n in range(100, 288)
+                adding(f"Number {n} is the luck of {n * n}.", "peanuts") for n in range(100, 290)
             ]
             house.server.play(Model(operations(*wanted)))
             chat = await begin(keeper, ALLERGY)
