@@ -1,5 +1,6 @@
 """The JSON of every command has exactly the fields that the reference lists."""
 
+import asyncio
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,14 +10,19 @@ from typing import Any
 
 import pytest
 
-from talekeeper import SyncKeeper, ToolCall
+from talekeeper import Endpoint, Keeper, OpenAICompatible, SyncKeeper, ToolCall
 from talekeeper.cli.running import run
+from talekeeper.testing import FakeModelServer, ModelRequest, Step, steps
 from tests.docs.pages import commands, page
 from tests.docs.samples import lay_out
+from tests.settle.chapters import adding, operations, tell_on
 
 USER = "SillyTavern/data/default-user"
 CHATS = [f"{USER}/chats/Mira/Mira - {name}.jsonl" for name in ("2026-05-03@17h42m15s", "Branch #1")]
 GROUP = f"{USER}/group chats/2026-06-01@10h00m00s.jsonl"
+
+AS_IS = ("--as-is", "--accept", "all")
+ALL = ("--accept", "all")
 
 CALLS: Mapping[str, Sequence[Sequence[str]]] = {
     "import": [
@@ -27,6 +33,7 @@ CALLS: Mapping[str, Sequence[Sequence[str]]] = {
     "chats": [("chats", "--json")],
     "characters": [("characters", "--json")],
     "show": [("show", "Mira - Branch", "--json")],
+    "chat": [("chat", "Unanswered", "-i", "I like fog.", "--json")],
     "settle": [("settle", "--json"), ("settle", "Unreachable", "--json")],
     "jobs": [("jobs", "--json"), ("jobs", "--retry", "--json")],
     "catch-up": [("catch-up", "Mira - 2026", "--json")],
@@ -34,6 +41,36 @@ CALLS: Mapping[str, Sequence[Sequence[str]]] = {
     "summary edit": [("summary", "edit", "Mira - 2026/recent-0", "--text", "They met.", "--json")],
     "summary rebuild": [("summary", "rebuild", "Mira - 2026", "--json")],
     "preview": [("preview", "Mira - 2026", "--json"), ("preview", "Unanswered", "--json")],
+    "memories list": [("memories", "list", "--json")],
+    "memories add": [
+        ("memories", "add", "--character", "Tam", "Anna likes fog and rain.", "--json"),
+        ("memories", "add", "--global", "Anna cannot eat walnuts.", "--json"),
+        ("memories", "add", "--global", "Anna cannot eat any walnuts.", "--json"),
+    ],
+    "memories edit": [("memories", "edit", "1", "Anna likes fog a lot.", "--json")],
+    "memories pin": [("memories", "pin", "1", "--json")],
+    "memories unpin": [("memories", "unpin", "1", "--json")],
+    "memories move": [("memories", "move", "1", "--global", "--json")],
+    "memories history": [("memories", "history", "1", "--json")],
+    "memories undo": [("memories", "undo", "1", "--json")],
+    "memories delete": [("memories", "delete", "1", "--json")],
+    "memories trash": [("memories", "trash", "--json")],
+    "memories restore": [("memories", "restore", "1", "--json")],
+    "memories clear": [("memories", "clear", "--global", "--yes", "--json")],
+    "memories export": [("memories", "export", "-o", "memories.json", "--json")],
+    "memories import": [("memories", "import", "memories.json", "--global", "--json")],
+    "memories purge": [("memories", "purge", "--all", "--yes", "--json")],
+    "memories draft": [("memories", "draft", "Unanswered", "2", *AS_IS, "--json")],
+    "memories generate": [
+        ("memories", "generate", "Her tea", "--character", "Tam", *ALL, "--json")
+    ],
+    "memories deeper": [("memories", "deeper", "Read", "--json")],
+    "learn": [("learn", "Tam", "off", "--json"), ("learn", "Tam", "on", "--json")],
+    "usage": [("usage", "--json")],
+    "plan show": [("plan", "show", "--json")],
+    "plan define": [("plan", "define", "night", "--daily-tokens", "100000", "--json")],
+    "plan set": [("plan", "set", "night", "--json"), ("plan", "set", "tier1", "--json")],
+    "plan delete": [("plan", "delete", "night", "--json")],
     "settings": [
         ("settings", "--json"),
         ("settings", "Unanswered", "--model", "m", "--context-limit", "9000", "--json"),
@@ -50,6 +87,9 @@ CALLS: Mapping[str, Sequence[Sequence[str]]] = {
 WITHOUT = {"worker"}
 """Commands that have nothing to print as JSON: they end when they are stopped."""
 
+MODEL = {"memories generate"}
+"""Commands that ask the model of summaries, and are to be answered."""
+
 NOBODY = {
     "TALEKEEPER_SUMMARY_BASE_URL": "http://127.0.0.1:9/v1",
     "TALEKEEPER_SUMMARY_MODEL": "nobody",
@@ -65,8 +105,24 @@ MAPS = {
 }
 """Objects whose keys are data."""
 
-ELSEWHERE = {"preview": ("messages[]", "tools[]"), "demo": ("imported[]", "context", "summary")}
-"""Parts whose shape is described elsewhere: by OpenAI, or by another command."""
+ELSEWHERE = {
+    "preview": ("messages[]", "tools[]"),
+    "demo": ("imported[]", "context", "summary"),
+    "chat": ("memories[].memory",),
+    "memories add": ("memory", "similar[]"),
+    "memories edit": ("",),
+    "memories delete": ("",),
+    "memories pin": ("memory",),
+    "memories unpin": ("",),
+    "memories move": ("",),
+    "memories history": ("memory",),
+    "memories undo": ("[]",),
+    "memories trash": ("[]",),
+    "memories restore": ("",),
+    "memories generate": ("saved[]",),
+    "memories draft": ("saved[]",),
+}
+"""Parts whose shape is described elsewhere: by OpenAI, or by another command ("": all of it)."""
 
 
 @pytest.fixture(scope="module")
@@ -88,13 +144,46 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Sequence[A
             for number in range(40):
                 keeper.record(chat, f"Where is lamp {number}?")
                 keeper.record(chat, f"Lamp {number} is on the stairs.", role="assistant")
-        with pytest.MonkeyPatch.context() as patch:
-            for name, value in NOBODY.items():
-                patch.setenv(name, value)
-            return {
-                command: [json.loads(_printed(*call)) for call in calls]
-                for command, calls in CALLS.items()
-            }
+        with FakeModelServer(_told) as server:
+            asyncio.run(_read(server))
+            return {command: _all_printed(command, server) for command in CALLS}
+
+
+def _told(request: ModelRequest) -> Step:
+    """What the model says: memories where it is asked for some, else a reply that adds one."""
+    if '"operations"' in request.text:
+        return operations(adding("Anna rows.", "row every Sunday"), adding("No.", "never said"))
+    if '"memories"' in request.text:
+        return steps.answer(json.dumps({"memories": [{"text": "Anna drinks tea."}, 7]}))
+    if any(message["role"] == "tool" for message in request.messages):
+        return steps.answer("Noted.")
+    new = {"text": "Anna likes fog.", "scope": "character"}
+    return steps.tool_calls("add_memory", json.dumps(new))
+
+
+async def _read(server: FakeModelServer) -> None:
+    """A chat that a deeper pass was made over."""
+    model = OpenAICompatible(Endpoint(base_url=server.base_url, model="fake-model"))
+    async with Keeper.open("tale.db", settle="off", summary_model=model) as keeper:
+        chat = (await keeper.chats.start("Mira", title="Read", greet=False)).id
+        await keeper.settings.change(
+            chat, context_limit=400, reserve=0, tokenizer="approximate", main_prompt="Play."
+        )
+        await tell_on(keeper, chat, "I row every Sunday.")
+        await tell_on(keeper, chat)
+        await keeper.summaries.settle(chat)
+
+
+def _all_printed(command: str, server: FakeModelServer) -> Sequence[Any]:
+    """What the calls of a command print. Only some reach the model of summaries."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TALEKEEPER_CHAT_BASE_URL", server.base_url)
+        patch.setenv("TALEKEEPER_CHAT_MODEL", "fake-model")
+        for name, value in NOBODY.items():
+            patch.setenv(name, value)
+        if command in MODEL:
+            patch.setenv("TALEKEEPER_SUMMARY_BASE_URL", server.base_url)
+        return [json.loads(_printed(*call)) for call in CALLS[command]]
 
 
 def _printed(*arguments: str) -> str:
@@ -173,8 +262,11 @@ def _is(value: Any, kind: str) -> bool:
         "text": str,
         "number": (int, float),
         "true or false": bool,
+        "number, true or false": (int, float, bool),
         "object": dict,
         "array": list,
     }
     wanted: Any = types[kind]
-    return isinstance(value, wanted) and (kind == "true or false" or not isinstance(value, bool))
+    return isinstance(value, wanted) and (
+        kind.endswith("true or false") or not isinstance(value, bool)
+    )

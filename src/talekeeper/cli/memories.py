@@ -209,7 +209,7 @@ def pin_memory(context: typer.Context, memory: MemoryId, as_json: AsJson = False
 
     pinned, warning = with_keeper(context, work)
     if as_json:
-        print_json({**memory_json(pinned), "warning": warning})
+        print_json({"memory": memory_json(pinned), "warning": warning})
     else:
         typer.echo(f"Memory {memory} is pinned: {plain(pinned.text)}")
         _warn(warning)

@@ -76,12 +76,17 @@ def draft(
     accept: _AcceptOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make memories of messages of a chat. You choose which are saved; they are pinned."""
+    """Make memories of messages of a chat, in the scope of its character unless you name another.
+
+    You choose which are saved; they are pinned.
+    """
     numbers = _numbers(messages)
 
     async def make(keeper: Keeper) -> Drafted:
-        scope = await scope_of(keeper, everywhere, character)
         found = await keeper.chats.find(chat)
+        named = everywhere or character is not None or len(found.characters) != 1
+        whose = character if named else found.characters[0]
+        scope = await scope_of(keeper, everywhere, whose)
         if as_is:
             whole = await keeper.memories.as_is(found.id, numbers, character=scope.character)
             return Drafted(drafts=[whole])

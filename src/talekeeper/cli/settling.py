@@ -148,8 +148,14 @@ def worker(
 def _tell(outcome: Outcome) -> None:
     if outcome.state == "failed":
         typer.echo(f"{outcome.key.chat}: failed: {plain(outcome.reason or '')}", err=True)
-    elif outcome.made:
-        typer.echo(f"{outcome.key.chat}: {counted(outcome.made, 'summary', 'summaries')}")
+        return
+    told = []
+    if outcome.made:
+        told.append(counted(outcome.made, "summary", "summaries"))
+    if outcome.read:
+        told.append(f"{counted(outcome.read, 'cell')} read for memories")
+    if told:
+        typer.echo(f"{outcome.key.chat}: {', '.join(told)}")
 
 
 def jobs(
