@@ -15,11 +15,11 @@ from talekeeper.domain.limits import LIMITS
 from talekeeper.domain.settings import GenerationSettings
 from talekeeper.store import chats as chat_rows
 from talekeeper.store import live as live_rows
-from talekeeper.store import messages as rows
 from talekeeper.store import participants as participant_rows
 from talekeeper.store import summaries as summary_rows
 from talekeeper.store.chats import ChatState
 from talekeeper.store.keys import ChatKey, lookup_key
+from talekeeper.store.live import Outline
 from talekeeper.store.memories import Sendable
 from talekeeper.store.participants import Participant
 
@@ -36,12 +36,11 @@ def gather(
     """All that composing this chat needs. Raises NotFound, InvalidInput."""
     state = chat_rows.state(connection, key)
     settings = state.settings.changed(**overrides)
-    replaced = _replaced(connection, key, request)
     lines = _lines(connection, key, settings, before=request.replacing)
+    outline = _outline(connection, state, request, lines)
     cast = participant_rows.cast(connection, key)
-    member, character = _speaker(cast, request, replaced, lines)
-    before = _before(connection, state, request.replacing)
-    excluded, older_excluded = _excluded(connection, state, request.replacing, before)
+    member, character = _speaker(cast, request, _replaced(outline), lines)
+    excluded, older_excluded = _excluded(connection, state, request.replacing, outline)
     off, silent, scopes = _learning(state, member, character, cast)
     return Material(
         seed=key.chat,
@@ -55,7 +54,7 @@ def gather(
         next_number=request.replacing or state.next_number,
         tail=_tail(connection, state, lines, request),
         lines=lines,
-        older=_older(connection, state, lines, before),
+        older=_older(state, lines, outline),
         excluded=excluded,
         older_excluded=older_excluded,
         summaries=summary_rows.candidates(connection, key, since=lines[0].number if lines else 0),
@@ -90,18 +89,23 @@ def _spoken(member: Participant, character: Character | None) -> str:
     return character.spoken_name if character else member.name
 
 
-def _replaced(
-    connection: Connection, key: ChatKey, request: Request
-) -> tuple[str | None, str] | None:
-    """Who spoke the message to be replaced: (id, name)."""
-    if request.replacing is None:
-        return None
-    role, speaker, character_id = rows.voice_of(connection, key, request.replacing)
-    if role != "assistant":
+def _outline(
+    connection: Connection, state: ChatState, request: Request, lines: Sequence[LiveMessage]
+) -> Outline:
+    """Where the chat begins and ends; asked for where not all of it is at hand."""
+    if request.replacing is None and not state.excluded and state.messages <= len(lines):
+        return Outline(None, None, 0, 0, None, None, None)
+    found = live_rows.outline(connection, state.key, replacing=request.replacing)
+    if found.role not in (None, "assistant"):
         raise InvalidInput(
             f"Message {request.replacing} is not a character's; only replies are regenerated."
         )
-    return character_id, speaker
+    return found
+
+
+def _replaced(outline: Outline) -> tuple[str | None, str] | None:
+    """Who spoke the message to be replaced: (id, name)."""
+    return None if outline.speaker is None else (outline.character_id, outline.speaker)
 
 
 def _lines(
@@ -178,31 +182,17 @@ def _tail(
     return tail_of(lines)
 
 
-def _before(connection: Connection, state: ChatState, replacing: int | None) -> tuple[int, int]:
-    """(messages, excluded ones among them) before the one to be replaced, or of the whole chat."""
-    if replacing is None:
-        return state.messages, state.excluded
-    later, later_excluded = rows.counts(connection, state.key, since=replacing)
-    return state.messages - later, state.excluded - later_excluded
-
-
-def _older(
-    connection: Connection,
-    state: ChatState,
-    lines: Sequence[LiveMessage],
-    before: tuple[int, int],
-) -> LeftOut | None:
+def _older(state: ChatState, lines: Sequence[LiveMessage], outline: Outline) -> LeftOut | None:
     """The messages before ``lines`` that are not excluded."""
-    total, excluded = before
-    count = total - excluded - len(lines)
+    shown = state.messages - state.excluded - (outline.later - outline.later_excluded)
+    count = shown - len(lines)
     if count <= 0 or not lines:
         return None
-    first = live_rows.first(connection, state.key, excluded=False)
-    return LeftOut(count=count, first=first or 1, last=lines[0].number - 1)
+    return LeftOut(count=count, first=outline.first or 1, last=lines[0].number - 1)
 
 
 def _excluded(
-    connection: Connection, state: ChatState, replacing: int | None, before: tuple[int, int]
+    connection: Connection, state: ChatState, replacing: int | None, outline: Outline
 ) -> tuple[list[tuple[int, int, int]], LeftOut | None]:
     """The newest excluded messages one by one, and the older ones together."""
     if not state.excluded:
@@ -211,5 +201,5 @@ def _excluded(
     shown = [(row.number, row.active, row.tokens) for row in found[-_EXCLUDED_SHOWN:]]
     if len(found) <= _EXCLUDED_SHOWN:
         return shown, None
-    first = live_rows.first(connection, state.key, excluded=True) or 1
-    return shown, LeftOut(count=before[1] - len(shown), first=first, last=found[0].number)
+    count = state.excluded - outline.later_excluded - len(shown)
+    return shown, LeftOut(count=count, first=outline.first_excluded or 1, last=found[0].number)

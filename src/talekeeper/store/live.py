@@ -20,12 +20,22 @@ from sqlalchemy import (
 )
 
 from talekeeper.domain.cell import Tail
-from talekeeper.domain.chat import LiveMessage
+from talekeeper.domain.chat import LiveMessage, Role
+from talekeeper.domain.errors import NotFound
 from talekeeper.store.keys import LAST_NUMBER, ChatKey
 from talekeeper.store.message_rows import calls_from_json, parts_from_json
 from talekeeper.store.tables import messages, swipes
 
-__all__ = ["ExcludedRow", "excluded", "first", "live", "live_since", "tail"]
+__all__ = [
+    "ExcludedRow",
+    "Outline",
+    "excluded",
+    "first",
+    "live",
+    "live_since",
+    "outline",
+    "tail",
+]
 
 _ACTIVE = and_(
     swipes.c.account_id == messages.c.account_id,
@@ -108,6 +118,33 @@ _LIVE_SINCE = (
 _FIRST = select(func.min(messages.c.number)).where(
     _OF_CHAT, messages.c.excluded == bindparam("excluded")
 )
+
+
+def _of_replaced(column: ColumnElement[Any]) -> ColumnElement[Any]:
+    return select(column).where(_OF_CHAT, messages.c.number == bindparam("since")).scalar_subquery()
+
+
+def _since(*conditions: ColumnElement[bool]) -> ColumnElement[Any]:
+    counted = select(func.count()).select_from(messages)
+    return counted.where(
+        _OF_CHAT, messages.c.number >= bindparam("since"), *conditions
+    ).scalar_subquery()
+
+
+def _first(excluded: ColumnElement[bool]) -> ColumnElement[Any]:
+    first = select(func.min(messages.c.number))
+    return first.where(_OF_CHAT, messages.c.excluded == excluded).scalar_subquery()
+
+
+_OUTLINE = select(
+    _first(false()),
+    _first(true()),
+    _since(),
+    _since(messages.c.excluded == true()),
+    _of_replaced(messages.c.role),
+    _of_replaced(messages.c.speaker),
+    _of_replaced(messages.c.character_id),
+)
 _EXCLUDED = _newest(true(), messages.c.number, messages.c.active, swipes.c.tokens)
 _BEGINNING = messages.alias("beginning")
 _NEWEST = (
@@ -162,6 +199,35 @@ def _live_message(row: Row[*tuple[Any, ...]]) -> LiveMessage:
 def first(connection: Connection, key: ChatKey, *, excluded: bool) -> int | None:
     """The number of the oldest message that is, or is not, excluded."""
     return connection.execute(_FIRST, _bound(key, excluded=excluded)).scalar()
+
+
+class Outline(NamedTuple):
+    """Where a chat begins, and how it ends.
+
+    ``first`` is the oldest message that is not excluded, ``first_excluded`` the oldest that is.
+    ``later`` and ``later_excluded`` count the message to be replaced and those after it; ``role``,
+    ``speaker`` and ``character_id`` tell who spoke it.
+    """
+
+    first: int | None
+    first_excluded: int | None
+    later: int
+    later_excluded: int
+    role: Role | None
+    speaker: str | None
+    character_id: str | None
+
+
+def outline(connection: Connection, key: ChatKey, *, replacing: int | None) -> Outline:
+    """All that in one statement. Raises NotFound where there is no message to be replaced."""
+    since = replacing if replacing is not None else LAST_NUMBER
+    no_such = NotFound(f"There is no message {since} in this chat.")
+    if not 0 < since <= LAST_NUMBER:
+        raise no_such
+    found = Outline._make(connection.execute(_OUTLINE, _bound(key, since=since)).one())
+    if replacing is not None and found.role is None:
+        raise no_such
+    return found
 
 
 def excluded(

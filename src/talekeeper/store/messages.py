@@ -16,7 +16,7 @@ from sqlalchemy import (
     update,
 )
 
-from talekeeper.domain.chat import Message, Role, Swipe
+from talekeeper.domain.chat import Message, Swipe
 from talekeeper.domain.errors import NotFound
 from talekeeper.store import chats as chat_rows
 from talekeeper.store.bulk import insert_rows
@@ -51,7 +51,6 @@ __all__ = [
     "select_messages",
     "there",
     "turn_of",
-    "voice_of",
 ]
 
 
@@ -126,19 +125,6 @@ def in_range(number: int) -> None:
     """Raise NotFound for a number that no message can have, so that no database need be asked."""
     if not 0 < number <= LAST_NUMBER:
         raise NotFound(f"There is no message {number} in this chat.")
-
-
-def voice_of(connection: Connection, key: ChatKey, number: int) -> tuple[Role, str, str | None]:
-    """(role, speaker, character id) of a message. Raises NotFound."""
-    in_range(number)
-    row = connection.execute(
-        select(messages.c.role, messages.c.speaker, messages.c.character_id).where(
-            in_chat(messages, key), messages.c.number == number
-        )
-    ).one_or_none()
-    if row is None:
-        raise NotFound(f"There is no message {number} in this chat.")
-    return row.role, row.speaker, row.character_id
 
 
 def turn_of(connection: Connection, key: ChatKey, turn: int) -> list[Message]:

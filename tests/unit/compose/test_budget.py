@@ -46,7 +46,7 @@ def test_a_layer_keeps_to_its_share_and_sends_what_fits() -> None:
 
     memories = [memory("old", 10, 3), memory("long", 50, 2), memory("new", 10, 1)]
     history = block("history", 500)
-    shares = Shares(memories=0.2)
+    shares = Shares(recall=0.2)
     assert over_share([*memories, history], 100, shares) == {"long"}
     assert over_share([*memories, history], 50, shares) == {"long", "old"}
     assert over_share([*memories, history], 1000, shares) == frozenset()
