@@ -26,7 +26,8 @@ MEMORY_VERBS = frozenset(
         "undo",
         "undo_turn",
         "clear",
-        "learn",
+        "learn_on",
+        "learn_off",
         "delete_chat",
         "delete_character",
         "wait",
@@ -62,8 +63,8 @@ class Remembering:
                 await memories.undo_turn(chat, value)
             case "clear":
                 await self._clear(value)
-            case "learn":
-                await keeper.characters.learn(await self._id(value.character), value.on)
+            case "learn_on" | "learn_off":
+                await keeper.characters.learn(await self._id(value), verb == "learn_on")
             case "delete_chat":
                 await keeper.chats.delete(self.chats[value])
             case "delete_character":

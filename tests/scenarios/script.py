@@ -20,7 +20,6 @@ __all__ = [
     "Export",
     "Fork",
     "Import",
-    "Learning",
     "Moved",
     "RebuiltSummary",
     "Regenerated",
@@ -195,13 +194,6 @@ class Cleared(_Strict):
     cleared: int | None = None
 
 
-class Learning(_Strict):
-    """*Learn from Chat* of a character is switched on or off."""
-
-    character: str
-    on: bool
-
-
 class Fork(_Strict):
     """A copy up to a message; ``as`` is what the scenario calls it."""
 
@@ -302,7 +294,8 @@ class Step(_Strict):
     undo: Annotated[Undone, _short("memory")] | None = None
     undo_turn: int | None = None
     clear: Cleared | None = None
-    learn: Learning | None = None
+    learn_on: str | None = None
+    learn_off: str | None = None
     start: Start | None = None
     delete_chat: str | None = None
     delete_character: str | None = None

@@ -61,10 +61,15 @@ def row_line(row: Row, names: Mapping[str, str]) -> str:
 
 
 def expected_messages(messages: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The messages a scenario writes, one text each, to be compared with :func:`sent_messages`."""
+    """The messages a scenario writes, one text each, to be compared with :func:`sent_messages`.
+
+    A text may be a list of its lines.
+    """
     shown = []
     for message in messages:
         for role, content in message.items():
+            if isinstance(content, list):
+                content = "\n".join(content)
             said = content if isinstance(content, Mapping) else {"text": content}
             shown.append(
                 _message(role, said.get("text", ""), said.get("to"), said.get("calls", ()))

@@ -15,7 +15,6 @@ from tests.scenarios.script import (
     EditedSummary,
     Expect,
     Import,
-    Learning,
     Moved,
     RebuiltSummary,
     Remembered,
@@ -52,7 +51,6 @@ MODELS = (
     Moved,
     Undone,
     Cleared,
-    Learning,
     Start,
 )
 
@@ -89,6 +87,7 @@ def _play_file(path: Path) -> None:
         ("steps: [{say: no}]", "steps.0.say.text: Input should be a valid string"),
         ("steps: [{repeat: 3, of: [{say: Hi.}]}]", "write 'repeat: [first, last]'"),
         ("steps: [{export: {}}]", "give either the name of a file or 'lines'"),
+        ("steps: [{reply: {text: Hi., writes: [{}]}}]", "one of 'add', 'update' and 'delete'"),
         ("steps: [{delete: 1, fails: {}}]", "one error code and a phrase"),
         ("steps: {", "tale.yaml: while parsing a flow"),
     ],
@@ -151,6 +150,19 @@ def test_a_file_that_cannot_be_understood_says_where(tmp_path: Path, text: str, 
             "[{rebuild_summary: {asked: 2}}]",
             ["the number of summaries to be made anew", "- 2\n+ 0"],
         ),
+        (
+            "[{remember: Hi.}, {expect: {memories: {global: [1: Bye.]}}}]",
+            ["the memories of global: not as", "- 1: Bye.\n+ 1: Hi."],
+        ),
+        (
+            "[{say: Hi.}, {reply: {text: Hi!, writes: [{add: Tea.}]}}]",
+            ["step 2 (reply): no tools were offered", "set `tools: true`"],
+        ),
+        (
+            "[{set: {tools: true}}, {say: Hi.}, {reply: {text: Hi!, writes: [{delete: 1}]}}]",
+            ["step 3 (reply): the model was told of its write: ", "There is no memory '1'"],
+        ),
+        ("[{clear: {cleared: 1}}]", ["the number of memories cleared", "- 1\n+ 0"]),
         ("[{delete: 1}]", ["step 1 (delete) failed: [not_found] There is no message 1"]),
         ("[{say: Hello., fails: {not_found: x}}]", ["step 1 (say): it should have failed"]),
         ("[{delete: 1, fails: {conflict: x}}]", ["+ [not_found] There is no message 1"]),
