@@ -8,7 +8,7 @@ from rich.text import Text
 
 from talekeeper.cli.output import Output
 from talekeeper.cli.plain import counted, safe
-from talekeeper.domain.block import Context, Kind, Receipt, Row
+from talekeeper.domain.block import SHARE, Context, Kind, Receipt, Row
 from talekeeper.domain.chat import Chat
 
 __all__ = ["Preview", "show", "show_receipt"]
@@ -180,6 +180,8 @@ def _range(row: Row) -> tuple[int, int]:
 
 
 def _why(row: Row) -> str:
+    if row.note == SHARE:
+        return "no room in its share of the budget"
     return REASONS[row.reason] + (f" ({row.note})" if row.note else "")
 
 

@@ -7,9 +7,9 @@ from functools import lru_cache
 
 from talekeeper.compose.request import Material
 from talekeeper.compose.voice import Voice
-from talekeeper.domain.block import Block, Kind, Reason, Row
+from talekeeper.domain.block import SHARE, Block, Kind, Reason, Row
 from talekeeper.domain.limits import LIMITS
-from talekeeper.domain.memory import MemoryLine, is_recent
+from talekeeper.domain.memory import MemoryLine, recent_since
 from talekeeper.models.memory_tools import TOOLS_TEXT
 from talekeeper.text.tokens import tokenizer_named
 
@@ -45,7 +45,7 @@ def remembered(voice: Voice) -> Remembered:
     pinned = [writer.block(memory, "pinned_memory") for memory in sorted(found.pinned, key=_age)]
     kept, over = writer.within(found.unpinned)
     if found.more:
-        over.append(_row(f"memories x{found.more}", "cap", None, found.more))
+        over.append(_row(f"memories x{found.more}", "cap", None, count=found.more))
     blocks = [*_headed(voice, pinned, _PINNED), *_headed(voice, kept, _HEADING)]
     return Remembered(
         blocks=blocks,
@@ -97,8 +97,9 @@ class _Writer:
         self._own = (None, voice.material.speaker_id)
         self._extra: dict[tuple[int, bool], int] = {}
         now = voice.request.now
-        self._now = now.astimezone() if now and now.tzinfo is None else now
-        self._zone = self._now.tzinfo if self._now else UTC
+        now = now.astimezone() if now and now.tzinfo is None else now
+        self._zone = now.tzinfo if now else UTC
+        self._since = recent_since(now).astimezone(UTC) if now else None
 
     def block(self, memory: MemoryLine, kind: Kind) -> Block:
         voice = self._voice
@@ -108,8 +109,9 @@ class _Writer:
         )
         can_change = not memory.pinned and memory.character in self._own
         mark = f"#{memory.id} " if self._numbered and can_change else ""
-        day = memory.updated_at.astimezone(self._zone).date().isoformat()
-        recent = self._now is None or is_recent(memory.updated_at, self._now)
+        # The first ten characters are the day.
+        day = memory.updated_at.astimezone(self._zone).isoformat()[:10]
+        recent = self._since is None or memory.updated_at >= self._since
         known = said is memory.text and memory.tokenizer == voice.tokenizer.name
         if "\n" in said:
             said, known = said.replace("\n", "\n  "), False
@@ -134,7 +136,7 @@ class _Writer:
         for memory in memories:
             block = self.block(memory, "memory")
             if block.tokens > left:
-                over.append(_row(block.source, "budget", block.tokens))
+                over.append(_row(block.source, "budget", block.tokens, note=SHARE))
                 continue
             left -= block.tokens
             kept.append((memory, block))
@@ -176,5 +178,7 @@ def _warned(material: Material, pinned: Sequence[Block]) -> tuple[str, ...]:
     return (f"The pinned memories take {tokens} tokens, more than {share} of the context.",)
 
 
-def _row(source: str, reason: Reason, tokens: int | None, count: int = 1) -> Row:
-    return Row(kind="memory", source=source, reason=reason, tokens=tokens, count=count)
+def _row(
+    source: str, reason: Reason, tokens: int | None, *, count: int = 1, note: str | None = None
+) -> Row:
+    return Row(kind="memory", source=source, reason=reason, tokens=tokens, count=count, note=note)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from talekeeper.compose.history import History
 from talekeeper.compose.voice import Voice
-from talekeeper.domain.block import Block, Reason, Row
+from talekeeper.domain.block import SHARE, Block, Reason, Row
 from talekeeper.domain.chat import LiveMessage
 from talekeeper.domain.summary import HEADING, SEPARATOR_TOKENS, Summary, frontier
 from talekeeper.store.keys import LAST_NUMBER
@@ -59,7 +59,7 @@ def story(voice: Voice, talk: History, *, window: int, replacing: int | None) ->
             else voice.tokenizer.count(text)
         )
         if tokens > left:
-            rows.append(_row(node, "budget", tokens))
+            rows.append(_row(node, "budget", tokens, note=SHARE))
             continue
         left -= tokens
         chosen.append((node, text, tokens))
@@ -79,8 +79,9 @@ def story(voice: Voice, talk: History, *, window: int, replacing: int | None) ->
     return Story(blocks=blocks, nodes=sorted(carried, key=lambda node: node.first), rows=rows)
 
 
-def _row(node: Summary, reason: Reason, tokens: int) -> Row:
-    return Row(kind="summary", source=f"summary:{node.name}", reason=reason, tokens=tokens)
+def _row(node: Summary, reason: Reason, tokens: int, *, note: str | None = None) -> Row:
+    source = f"summary:{node.name}"
+    return Row(kind="summary", source=source, reason=reason, tokens=tokens, note=note)
 
 
 def outside_rows(talk: History, told: Story, *, digested: bool) -> Iterator[Row]:

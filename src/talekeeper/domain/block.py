@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from talekeeper.domain.chat import Part, ToolCall
 
-__all__ = ["Block", "Context", "Kind", "Layer", "Mode", "Reason", "Receipt", "Row"]
+__all__ = ["SHARE", "Block", "Context", "Kind", "Layer", "Mode", "Reason", "Receipt", "Row"]
 
 Mode = Literal["reply", "continue", "impersonate"]
 
@@ -46,6 +46,10 @@ Reason = Literal[
     "strategy",
     "memory_off",
 ]
+
+
+SHARE = "share"
+"""The note of a row for which its layer's share of the budget had no room."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

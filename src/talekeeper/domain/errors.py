@@ -165,14 +165,23 @@ class UnreadableFile(TalekeeperError):
 class ModelError(TalekeeperError):
     """A language model cannot be asked, or its answer is of no use.
 
-    ``permanent`` says that asking again is of no use before a setting or the text changes.
+    ``permanent`` says that asking again is of no use before a setting or the text changes;
+    ``unusable`` that this is so whatever is asked: a wrong key, no such model, no credit.
     ``wait`` is how many seconds the model wants to be left alone, where it says so.
     """
 
     code = "model_error"
 
-    def __init__(self, message: str, *, permanent: bool, wait: float | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        permanent: bool,
+        unusable: bool = False,
+        wait: float | None = None,
+    ) -> None:
         self.permanent = permanent
+        self.unusable = unusable
         self.wait = wait
         super().__init__(message)
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["OpenAICompatible"]
 
 _PERMANENT = frozenset({301, 302, 303, 400, 401, 402, 403, 404, 405, 410, 413, 422, 501})
+_UNUSABLE = frozenset({301, 302, 303, 401, 402, 403, 404, 405, 410, 501})
 _NO_CREDIT = "insufficient_quota"
 _MOST_WAIT = 3_600.0
 _MOST_SAID = 300
@@ -214,7 +215,12 @@ class OpenAICompatible:
             raise self._error(f"gave a broken answer: {error}") from None
 
     def _error(
-        self, what: str, *, permanent: bool = False, wait: float | None = None
+        self,
+        what: str,
+        *,
+        permanent: bool = False,
+        unusable: bool = False,
+        wait: float | None = None,
     ) -> ModelError:
         """An error without secrets: servers and libraries quote what they were sent.
 
@@ -224,13 +230,15 @@ class OpenAICompatible:
         for secret in sorted(filter(None, secrets), key=len, reverse=True):
             what = what.replace(secret, "***")
         what = f"The model {self.name!r} at {self.endpoint.where} {what}"
-        return ModelError(what, permanent=permanent, wait=wait)
+        what = what if what.endswith((".", "!", "?")) else f"{what}."
+        return ModelError(what, permanent=permanent, unusable=unusable, wait=wait)
 
     def _refused(self, error: "APIStatusError") -> ModelError:
         said = error.message.removeprefix(f"Error code: {error.status_code}").lstrip(" -")
         return self._error(
             f"answered {error.status_code}: {_short(said) or 'no reason given'}",
             permanent=error.status_code in _PERMANENT or error.code == _NO_CREDIT,
+            unusable=error.status_code in _UNUSABLE or error.code == _NO_CREDIT,
             wait=_wait(error.response.headers),
         )
 
@@ -241,6 +249,7 @@ class OpenAICompatible:
                 "answered with a page, not with a completion. Is the base URL right? "
                 "Most end in /v1.",
                 permanent=True,
+                unusable=True,
             )
         choice = _choice(answer)
         message = getattr(choice, "message", None)

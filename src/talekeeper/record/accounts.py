@@ -14,6 +14,7 @@ from talekeeper.record.plans import plan_called
 from talekeeper.record.texts import check_texts, checked_name
 from talekeeper.store import accounts as account_rows
 from talekeeper.store import chats as chat_rows
+from talekeeper.store import settling
 from talekeeper.store.accounts import Account
 from talekeeper.store.keys import ChatKey
 from talekeeper.text.tokens import tokenizer_named
@@ -50,6 +51,7 @@ def set_plan(connection: Connection, account: str, plan: str) -> Plan:
     """
     found = plan_called(connection, plan, lock=True)
     account_rows.update_account(connection, account, plan=plan)
+    settling.wake_all(connection, account)
     return found
 
 
@@ -71,6 +73,8 @@ def change_account_settings(
     settings = GenerationSettings().changed(**merged)
     _check(settings)
     account_rows.update_account(connection, account, settings=merged)
+    if _MOVE_WINDOWS & changes.keys():
+        settling.wake_all(connection, account)
     return settings
 
 
@@ -84,6 +88,10 @@ def change_chat_settings(
     _check(settings)
     chat_rows.change(connection, key, now=now, settings=merged)
     return settings
+
+
+_MOVE_WINDOWS = frozenset({"context_limit", "reserve", "live_cap", "shares", "tokenizer"})
+"""Settings by which the live window may begin elsewhere, or the summary have other room."""
 
 
 def _merged(current: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ Nothing here is remembered between two calls: a task is found, made, and written
 still is as it was found. Killed anywhere and run again, the result is the same.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection
@@ -182,7 +182,8 @@ def _new_cell(connection: Connection, state: ChatState, window: int) -> Task | N
 def _roll_up(connection: Connection, state: ChatState, window: int) -> Task | None:
     """Where what would be sent is over its share: the oldest four of the lowest tier become one.
 
-    Where no four are left that stand together, fewer do, of the highest tier first.
+    Where no four are left that stand together, what was made for a larger share is made anew; then
+    fewer become one, of the highest tier first.
     """
     sent = [node for node in rows.uncovered(connection, state.key) if node.last < window]
     heading = tokenizer_named(state.settings.tokenizer).count(HEADING)
@@ -195,11 +196,37 @@ def _roll_up(connection: Connection, state: ChatState, window: int) -> Task | No
             groups.setdefault(node.place.parent, []).append(node)
     full = [place for place, nodes in groups.items() if len(nodes) == FAN]
     part = [place for place, nodes in groups.items() if 1 < len(nodes) < FAN]
-    for place in (*sorted(full), *sorted(part, key=_high_and_old, reverse=True)):
+    return (
+        _first_rolled_up(connection, state, {place: groups[place] for place in sorted(full)})
+        or _too_long(connection, state, sent, window)
+        or _first_rolled_up(
+            connection,
+            state,
+            {place: groups[place] for place in sorted(part, key=_high_and_old, reverse=True)},
+        )
+    )
+
+
+def _first_rolled_up(
+    connection: Connection, state: ChatState, groups: Mapping[Place, Sequence[Summary]]
+) -> Task | None:
+    for place, nodes in groups.items():
         # A parent is made of all its children, those too that cannot be sent now.
         children = _children(connection, state.key, place)
-        if len(children) == len(groups[place]) and not rows.at(connection, state.key, [place]):
+        if len(children) == len(nodes) and not rows.at(connection, state.key, [place]):
             return _of_children(connection, state, place, children)
+    return None
+
+
+def _too_long(
+    connection: Connection, state: ChatState, sent: Sequence[Summary], window: int
+) -> Task | None:
+    """The oldest node that is longer than its level's part of the share, which was larger once."""
+    for node in sent:
+        if not node.edited and node.tokens > _part(state, node.place.tier):
+            task = _again(connection, state, node, window)
+            if task is not None:
+                return task
     return None
 
 
@@ -294,6 +321,11 @@ def _pieces(messages: Sequence[SourceMessage]) -> Iterator[Piece]:
 
 def _most(state: ChatState, tier: int, wanted: float) -> int:
     """Tokens a new summary may have: ``wanted``, within the level's part of the share."""
+    return max(LIMITS.summary_floor, int(min(wanted, _part(state, tier))))
+
+
+def _part(state: ChatState, tier: int) -> int:
+    """Tokens that a node of a tier may have: its level's part of the share, never too little."""
     parts = (LIMITS.recent_share, LIMITS.merged_share, LIMITS.long_term_share)
     part = parts[min(tier, len(parts) - 1)]
-    return max(LIMITS.summary_floor, int(min(wanted, part * share_of(state))))
+    return max(LIMITS.summary_floor, int(part * share_of(state)))

@@ -90,6 +90,7 @@ class Settler:
         self._deeper = DeeperStep(database, reader, clock=clock, new_id=new_id) if reader else None
         self._under_way: dict[ChatKey, anyio.Event] = {}
         self._random = random or Random()
+        self._unusable_until: datetime | None = None
 
     @property
     def has_model(self) -> bool:
@@ -163,13 +164,16 @@ class Settler:
         tokenizer = tokenizer_named(view.state.settings.tokenizer)
         request = _request(view, task, tokenizer)
         maker = self._local
-        if self._model is not None and (task.catching_up or not task.imported):
+        if self._model is not None and self._is_for_model(task):
             maker = self._model
         try:
             made = await maker.make(request)
         except ModelError as error:
-            if not error.permanent:
+            # Who consented to a model waits for it; all else is told without one.
+            if not error.permanent or (error.unusable and task.catching_up):
                 raise
+            if error.unusable:
+                self._unusable_until = self.clock() + timedelta(seconds=LIMITS.retry_most_seconds)
             await self.database.write(
                 partial(
                     settling.note,
@@ -209,6 +213,14 @@ class Settler:
                 new_id=self._new_id,
             )
         )
+
+    def _is_for_model(self, task: Task) -> bool:
+        """Whether the model is to write a node: not imported history nobody consented for, and not
+        soon again after it turned out that it cannot be used at all."""
+        if task.catching_up:
+            return True
+        until = self._unusable_until
+        return not task.imported and (until is None or self.clock() >= until)
 
     async def _settled(self, key: ChatKey, owner: str, version: int) -> None:
         await self.database.write(partial(_settled, key=key, owner=owner, version=version))

@@ -43,6 +43,7 @@ __all__ = [
     "settled",
     "waiting",
     "wake",
+    "wake_all",
 ]
 
 CatchUp = Literal["running", "paused"]
@@ -199,7 +200,7 @@ def note(connection: Connection, key: ChatKey, owner: str, *, reason: str, now: 
     connection.execute(
         update(settling)
         .where(_of(key), settling.c.owner == owner)
-        .values(failure=reason, permanent=True, failed_at=now)
+        .values(attempts=settling.c.attempts + 1, failure=reason, permanent=True, failed_at=now)
     )
 
 
@@ -267,6 +268,11 @@ def wake(connection: Connection, key: ChatKey) -> None:
         .where(chats.c.account_id == key.account, chats.c.id == key.chat)
         .values(settled=0)
     )
+
+
+def wake_all(connection: Connection, account: str) -> None:
+    """Let settle look at all chats of an account again: what their prompts may hold changed."""
+    connection.execute(update(chats).where(chats.c.account_id == account).values(settled=0))
 
 
 def _make(connection: Connection, key: ChatKey) -> None:
