@@ -22,8 +22,8 @@ __all__ = [
     "checked_memory",
     "fold",
     "folded_memory",
-    "is_recent",
     "line_of",
+    "recent_since",
     "repeat_key",
     "rests_on",
     "spread",
@@ -223,9 +223,9 @@ def _compared(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
-def is_recent(updated_at: datetime, now: datetime) -> bool:
-    """Whether a memory is marked as recent."""
-    return now - updated_at <= timedelta(days=LIMITS.memory_recent_days)
+def recent_since(now: datetime) -> datetime:
+    """A memory that says what it says since that moment, or later, is marked as recent."""
+    return now - timedelta(days=LIMITS.memory_recent_days)
 
 
 def spread(

@@ -28,7 +28,7 @@ from talekeeper.store import revisions as revision_rows
 from talekeeper.store.keys import ChatKey
 from talekeeper.text.tokens import Tokenizer, tokenizer_named
 
-__all__ = ["add_memory", "refresh_units", "revise"]
+__all__ = ["add_memory", "in_its_scope", "refresh_units", "revise"]
 
 
 def add_memory(
@@ -164,9 +164,7 @@ def _refold(
     connection: Connection, account: str, memory: Memory, journal: Sequence[Revision]
 ) -> Memory:
     folded = fold(journal)
-    state = folded.state or folded.said
-    if state is not None and not _scope_exists(connection, account, state.character):
-        state = replace(state, character=None)
+    state = in_its_scope(connection, account, folded.state or folded.said)
     changed = folded_memory(memory, folded, state)
     changed = replace(changed, version=memory.version + 1)
     if changed.text != memory.text:
@@ -176,5 +174,10 @@ def _refold(
     return changed
 
 
-def _scope_exists(connection: Connection, account: str, character: str | None) -> bool:
-    return character is None or character_rows.get(connection, account, character) is not None
+def in_its_scope(connection: Connection, account: str, state: State | None) -> State | None:
+    """A state in a scope that is there: what was a deleted character's is global."""
+    if state is None or state.character is None:
+        return state
+    if character_rows.get(connection, account, state.character) is None:
+        return replace(state, character=None)
+    return state

@@ -195,9 +195,8 @@ def restore(connection: Connection, account: str, memory: int, *, now: datetime)
     if found is None or deleted_at is None or deleted_at < since:
         raise NotFound(f"There is no memory {memory} in the trash.")
     journal = revision_rows.of_memories(connection, account, [memory])[memory]
-    said = fold(journal).said
-    if said is None:
-        raise NotFound(f"There is no memory {memory} in the trash.")
+    # Where all that ever said something was rolled back meanwhile: what it said last.
+    said = fold(journal).said or State(text=found[0].text, character=found[0].character)
     return revise(
         connection,
         account,

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from talekeeper.domain.errors import Conflict, NotFound
 from talekeeper.domain.memory import Memory, Revision, fold
-from talekeeper.record.journal import revise
+from talekeeper.record.journal import in_its_scope, revise
 from talekeeper.store import memories as rows
 from talekeeper.store import messages as message_rows
 from talekeeper.store import revisions as revision_rows
@@ -113,8 +113,8 @@ def _without(
         def without(revision: Revision, undone: Collection[int] = undone) -> bool:
             return revision.position in undone
 
-        after, now_says = fold(journal, without=without).state, fold(journal).state
-        if after == now_says:
+        after = in_its_scope(connection, account, fold(journal, without=without).state)
+        if after == in_its_scope(connection, account, fold(journal).state):
             continue
         changed.append(
             revise(

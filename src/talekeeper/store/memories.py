@@ -334,17 +334,10 @@ def sendable(
     bound: dict[str, Any] = {"account": account}
     for place, (at, _, most) in enumerate(asked):
         bound |= {f"scope{place}": stored[at], f"most{place}": most}
+    rows = connection.execute(_newest(tuple(part[1] for part in asked)), bound).all()
     lines = [
-        MemoryLine(
-            id=row[1],
-            text=row[2],
-            character=scopes[asked[row[0]][0]],
-            pinned=asked[row[0]][1],
-            tokens=row[3],
-            tokenizer=row[4],
-            updated_at=row[5],
-        )
-        for row in connection.execute(_newest(tuple(part[1] for part in asked)), bound)
+        MemoryLine(memory, text, scopes[asked[place][0]], asked[place][1], tokens, name, since)
+        for place, memory, text, tokens, name, since in rows
     ]
     sent = spread([line for line in lines if not line.pinned], scopes, len(lines))
     return Sendable(
