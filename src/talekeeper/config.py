@@ -8,6 +8,7 @@ from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from talekeeper.domain.errors import InvalidInput
+from talekeeper.domain.wording import wrong
 from talekeeper.models.chat_model import Endpoint
 
 __all__ = ["Config", "configured"]
@@ -52,8 +53,7 @@ def configured(**given: Any) -> Config:
     except ValidationError as error:
         first = error.errors()[0]
         name = "_".join(str(part).upper() for part in ("talekeeper", *first["loc"]))
-        said = first["msg"].removeprefix("Value error, ").rstrip(".")
-        wanted = "is missing" if first["type"] == "missing" else f"is wrong: {said}"
+        wanted = "is missing" if first["type"] == "missing" else wrong(error).rstrip(".")
         raise InvalidInput(
             f"The variable {name} {wanted}. Set it, or unset those beside it."
         ) from (error)

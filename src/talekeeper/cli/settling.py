@@ -1,6 +1,8 @@
 """``settle``, ``worker``, ``jobs`` and ``catch-up``: the work that no reply waits for."""
 
 import json
+import math
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Any
 
@@ -52,20 +54,22 @@ def settle(
         raise InvalidInput("Name a chat or say --all, not both.")
     console = Console(stderr=True)
 
-    async def work(keeper: Keeper) -> tuple[Settled, int]:
+    async def work(keeper: Keeper) -> tuple[Settled, Sequence[Failure]]:
         found = await keeper.chats.find(chat) if chat is not None else None
         settled = await _settle(keeper, found, console)
-        failures = await keeper.summaries.failures()
-        return settled, sum(failure.retry_at is not None for failure in failures)
+        return settled, await keeper.summaries.failures()
 
-    settled, waiting = with_keeper(context, work)
+    settled, failures = with_keeper(context, work)
+    waiting = sum(failure.retry_at is not None for failure in failures)
     if as_json:
         typer.echo(json.dumps(_settled_json(settled), ensure_ascii=False, indent=2))
     else:
         typer.echo(_told(settled, one=chat is not None, waiting=waiting))
     if settled.failed:
+        titles = {failure.key.chat: failure.title for failure in failures}
         for outcome in settled.failed:
-            typer.echo(f"Error: {outcome.key.chat}: {plain(outcome.reason or '')}", err=True)
+            title = plain(titles.get(outcome.key.chat, outcome.key.chat))
+            typer.echo(f"Error: {title}: {plain(outcome.reason or '')}", err=True)
         raise typer.Exit(1)
 
 
@@ -205,6 +209,8 @@ def catch_up(
     """Have a model write the summaries made without one: shows what it takes, then asks."""
     if yes and pause:
         raise InvalidInput("Say --yes or --pause, not both.")
+    if price is not None and not all(math.isfinite(part) and part >= 0 for part in price):
+        raise InvalidInput("A price is a number from 0, such as 0.15.")
     console = Console(stderr=True)
     config: Config = context.obj
     found, plan = with_keeper(context, partial(_planned, name=chat, pause=pause))
@@ -231,6 +237,7 @@ def catch_up(
         typer.echo(json.dumps(plan.as_json(), indent=2))
     if failed is not None:
         typer.echo(f"Error: {plain(failed)}", err=True)
+    if failed is not None or (yes and plan.calls):
         raise typer.Exit(1)
 
 
@@ -243,7 +250,7 @@ def _caught_up(plan: CatchUpPlan) -> str:
     if not plan.calls:
         return "Done."
     left = counted(plan.calls, "summary is", "summaries are")
-    return f"{left} left: 'talekeeper jobs' tells what went wrong. Run this again to go on."
+    return f"{left} left: 'talekeeper jobs' tells what went wrong. Mend that, and run this again."
 
 
 async def _planned(keeper: Keeper, name: str, *, pause: bool) -> tuple[Chat, CatchUpPlan]:

@@ -94,7 +94,7 @@ def rebuild_summary(
     as_json: AsJson = False,
 ) -> None:
     """Make the summary anew, all of it or one node. Edited nodes stay unless told otherwise."""
-    place = node.rpartition("/")[2] if node else None
+    place = node.rpartition("/")[2] if node is not None else None
 
     async def work(keeper: Keeper) -> tuple[Chat, int, Settled]:
         found = await keeper.chats.find(chat)
