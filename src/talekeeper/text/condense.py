@@ -56,8 +56,8 @@ def condense(
 
     One line for each run of a speaker, ``Name: sentence. Sentence.``, in the order of the chat.
     Every sentence stands word for word in a passage of that speaker; very long ones are cut after a
-    clause. A question comes only with its answer. Empty where nothing is worth keeping (greetings,
-    agreement, code), or where not one sentence fits.
+    clause, which "…" marks. A question comes only with its answer. Empty where nothing is worth
+    keeping (greetings, agreement, code), or where not one sentence fits.
 
     ``embed`` gives unit vectors (see :class:`talekeeper.models.embedder.Embedder`) and helps to
     tell repetitions that use other words. The same arguments give the same text. Takes time linear
@@ -105,6 +105,7 @@ def _units(passages: Sequence[Passage]) -> list[Unit]:
                 salience=0.0 if empty else worth,
                 names=0 if empty else named,
                 terms=terms,
+                cut=sentence.cut,
             )
             found.append(unit)
     return found
@@ -172,18 +173,21 @@ def _cost(
     place = bisect(chosen, at)
     beside = chosen[max(0, place - 1) : place + 1]
     opens = not any(units[near].speaker == speaker for near in beside)
-    return count(f"\n{speaker}: {units[at].text}" if opens and speaker else f" {units[at].text}")
+    said = units[at].said
+    return count(f"\n{speaker}: {said}" if opens and speaker else f" {said}")
 
 
 def _rendered(units: Sequence[Unit], chosen: Sequence[int]) -> str:
     lines: list[str] = []
     speaker = None
+    kept = set(chosen)
     for at in chosen:
         unit = units[at]
+        said = unit.text if at + 1 in kept else unit.said
         if unit.speaker == speaker:
             # Chinese and Japanese put no space after a full stop.
-            lines[-1] += unit.text if lines[-1][-1] >= _WIDE else f" {unit.text}"
+            lines[-1] += said if lines[-1][-1] >= _WIDE else f" {said}"
         else:
-            lines.append(f"{unit.speaker}: {unit.text}" if unit.speaker else unit.text)
+            lines.append(f"{unit.speaker}: {said}" if unit.speaker else said)
         speaker = unit.speaker
     return "\n".join(lines)

@@ -20,12 +20,14 @@ __all__ = ["Sentence", "sentences_of"]
 class Sentence:
     """A sentence as it stands in the message.
 
-    ``action`` tells that it stood between asterisks; ``asks`` that it ends in a question mark.
+    ``action`` tells that it stood between asterisks; ``asks`` that it ends in a question mark;
+    ``cut`` that it was too long and goes on in the next one.
     """
 
     text: str
     action: bool
     asks: bool
+    cut: bool = False
 
 
 _WIDEST = 300
@@ -109,9 +111,11 @@ def _split(part: str, language: str) -> Iterator[str]:
 
 def _finished(piece: str, action: bool) -> Iterator[Sentence]:
     piece = _trimmed(piece)
-    for part in _narrow(piece) if len(piece) * 3 > _WIDEST else (piece,):
-        if any(map(str.isalnum, part)):
-            yield Sentence(text=part, action=action, asks=bool(_ASKS.search(part)))
+    parts = list(_narrow(piece)) if len(piece) * 3 > _WIDEST else [piece]
+    parts = [part for part in parts if any(map(str.isalnum, part))]
+    for at, part in enumerate(parts, 1):
+        cut = at < len(parts)
+        yield Sentence(text=part, action=action, asks=bool(_ASKS.search(part)), cut=cut)
 
 
 def _trimmed(piece: str) -> str:

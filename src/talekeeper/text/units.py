@@ -12,7 +12,8 @@ class Unit:
 
     ``speaker`` is written before it as it is. ``terms`` are compared with those of others;
     ``salience`` is what the sentence is worth by itself, ``names`` how
-    many it has of people and places. ``filler`` is never chosen for itself.
+    many it has of people and places. ``filler`` is never chosen for itself. ``cut``: it goes on in
+    the next one.
     """
 
     speaker: str
@@ -25,3 +26,9 @@ class Unit:
     salience: float
     names: int
     terms: tuple[str, ...]
+    cut: bool = False
+
+    @property
+    def said(self) -> str:
+        """The text as it stands where what it goes on with does not follow."""
+        return f"{self.text} …" if self.cut else self.text
