@@ -93,6 +93,10 @@ def test_what_is_there_already_is_not_added_again(kept: Cli) -> None:
     assert "says so already" in kept("memories", "add", "--global", f" {WALNUTS.upper()} ")
     again = kept.json("memories", "add", "--global", WALNUTS)
     assert (again["added"], again["memory"]["id"]) == (False, 1)
+    out = kept("memories", "add", "--global", "--pinned", WALNUTS, status=1)
+    assert "talekeeper memories pin 1" in out
+    kept("memories", "pin", "1")
+    kept("memories", "add", "--global", "--pinned", WALNUTS)
     assert len(_memories(kept)) == 2
 
 
@@ -290,7 +294,7 @@ def test_messages_become_memories_that_are_pinned(kept: Cli, model: FakeModelSer
         keeper.record(chat, "I row every Sunday.")
         keeper.record(chat, "Then bring a lamp.", role="assistant")
     model.play([_drafting("Anna rows every Sunday.", messages=[1])])
-    asking = ("memories", "draft", "stairs", "1-2", *MIRA)
+    asking = ("memories", "draft", "stairs", "1-2")
     out = kept(*asking, "--accept", "all")
     assert "from message 1" in out
     assert (3, "Anna rows every Sunday.", True) in _memories(kept, *MIRA)

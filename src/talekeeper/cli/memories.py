@@ -146,17 +146,23 @@ def add_memory(
         return scope.name, added, warning
 
     name, added, warning = with_keeper(context, work)
+    done = added.memory is not None and added.memory.pinned >= pinned
     if as_json:
         print_json(_added_json(added, warning))
     elif added.memory is None:
         _show_similar(Output(), added.similar)
+    elif not done:
+        known = added.memory.id
+        typer.echo(
+            f"Memory {known} says so, not pinned: 'talekeeper memories pin {known}' pins it."
+        )
     elif added.repeats:
         typer.echo(f"Memory {added.memory.id} says so already; nothing was added.")
     else:
         what = "pinned memory" if pinned else "memory"
         typer.echo(f"Saved as {what} {added.memory.id} of {plain(name)}.")
         _warn(warning)
-    if added.memory is None:
+    if not done:
         raise typer.Exit(1)
 
 

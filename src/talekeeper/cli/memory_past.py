@@ -12,7 +12,7 @@ from talekeeper.cli.options import AsJson
 from talekeeper.cli.output import Output
 from talekeeper.cli.plain import counted, plain, safe
 from talekeeper.cli.scopes import CharacterOption, GlobalOption, Scope, names_of, scope_of
-from talekeeper.domain.errors import Conflict, InvalidInput
+from talekeeper.domain.errors import Conflict, InvalidInput, NotFound
 from talekeeper.domain.memory import Memory, Revision, State
 from talekeeper.keeper import Keeper
 from talekeeper.parts.memories import ScopeView, history_json, memory_json
@@ -43,8 +43,14 @@ def show_history(context: typer.Context, memory: MemoryId, as_json: AsJson = Fal
     """Show all that happened to a memory: who changed it, when, from what to what, and why."""
 
     async def work(keeper: Keeper) -> tuple[History, dict[str | None, str], dict[str, str]]:
-        titles = {chat.id: chat.title for chat in await keeper.chats.list()}
-        return await keeper.memories.history(memory), await names_of(keeper), titles
+        history = await keeper.memories.history(memory)
+        titles: dict[str, str] = {}
+        for chat in {revision.unit.chat for revision in history.revisions if revision.unit}:
+            try:
+                titles[chat] = (await keeper.chats.get(chat)).title
+            except NotFound:
+                continue  # It is deleted; its memories stay.
+        return history, await names_of(keeper), titles
 
     history, names, titles = with_keeper(context, work)
     if as_json:

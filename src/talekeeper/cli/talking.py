@@ -85,7 +85,7 @@ class Talk:
         if self._typed:
             self._say(f"{plain(self._chat.title)}. /help tells what you can do; /quit ends.")
             await self._show_last()
-        while (line := _line(prompt=self._typed)) is not None:
+        while (line := _line(prompt=self._typed and not self._as_json)) is not None:
             text = line.strip()
             if text in ("/quit", "/exit"):
                 break
@@ -271,7 +271,7 @@ class _Voice:
 
     def __init__(self, *, silent: bool) -> None:
         self._silent = silent
-        self._gone: OSError | None = None
+        self._gone: OSError | UnicodeError | None = None
         self._printed = ""
 
     def hear(self, piece: str) -> None:
@@ -282,7 +282,7 @@ class _Voice:
         try:
             sys.stdout.write(plain(piece))
             sys.stdout.flush()
-        except OSError as error:
+        except (OSError, UnicodeError) as error:
             self._gone = error
 
     def end(self) -> None:
@@ -303,7 +303,8 @@ def _line(*, prompt: bool) -> str | None:
             return input("> ")
         return sys.stdin.readline() or None
     except (EOFError, KeyboardInterrupt):
-        typer.echo()
+        if prompt:
+            typer.echo()
         return None
     finally:
         signal.signal(signal.SIGINT, before)

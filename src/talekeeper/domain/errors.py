@@ -135,8 +135,10 @@ class MemoriesOverCap(TalekeeperError):
         listed = "; ".join(
             f"{name} has {there} {'pinned' if pinned else 'unpinned'} and the file brings "
             f"{in_file}, but {cap} is the most"
-            for name, pinned, there, in_file, cap in self.scopes
+            for name, pinned, there, in_file, cap in self.scopes[:3]
         )
+        if len(self.scopes) > 3:
+            listed += f"; and so on for {len(self.scopes) - 3} more"
         super().__init__(
             f"The file holds more memories than fit: {listed}. Take the newest that fit, or "
             "delete some first."
