@@ -239,8 +239,7 @@ def test_what_is_said_in_the_chat_is_no_instruction() -> None:
         (steps.answer('{"operations": [{"action": "add",'), "did not answer with changes"),
         (steps.answer('<think>{"operations": []}'), "did not answer with changes"),
         (steps.refusal(), "refused"),
-        (steps.unauthorized(), "key"),
-        (steps.no_such_model(), "model"),
+        (steps.error(413, "The request is too large."), "too large"),
     ],
 )
 def test_what_cannot_be_done_is_marked_and_the_next_cell_is_read(bad: Step, why: str) -> None:
@@ -259,6 +258,33 @@ def test_what_cannot_be_done_is_marked_and_the_next_cell_is_read(bad: Step, why:
             assert why in failed.reason
             assert [one.outcome for one in others] == ["done", "done"]
             assert (await saved(keeper)) == [KNOWS["text"]]
+
+    run(go())
+
+
+@pytest.mark.parametrize("step", [steps.unauthorized(), steps.no_such_model(), steps.web_page()])
+def test_a_model_that_cannot_be_used_at_all_is_waited_for(step: Step) -> None:
+    async def go() -> None:
+        model = Model(step, operations(KNOWS))
+        async with opened_house(model) as house:
+            keeper = house.keeper
+            chat = await begin(keeper, ALLERGY)
+            await tell_on(keeper, chat)
+            await tell_on(keeper, chat)
+            await _settled(house, chat)
+            assert await passes(keeper, chat) == []
+            (failure,) = await keeper.summaries.failures()
+            assert failure.permanent
+            assert "What it is to remember waits." in failure.reason
+            # It is left alone for a while, and then has its turn.
+            await tell_on(keeper, chat)
+            await _settled(house, chat)
+            assert len(model.asked) == 1
+            house.later(3_601)
+            await tell_on(keeper, chat)
+            await _settled(house, chat)
+            assert {one.outcome for one in await passes(keeper, chat)} == {"done"}
+            assert await saved(keeper) == [KNOWS["text"]]
 
     run(go())
 

@@ -176,6 +176,7 @@ class Summaries:
 
     async def retry(self, chat: str | None = None) -> int:
         """Let a failed chat, or all, be tried again at once; answers how many. Raises NotFound."""
+        self._settler.try_model_again()
         return await self._desk.write(_retry, self._desk.account.id, chat)
 
     async def catch_up(

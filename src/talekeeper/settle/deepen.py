@@ -55,7 +55,8 @@ class Deepener:
 
     async def read(self, reading: Reading) -> Read:
         """The changes the model wants, each checked. An answer that stays of no use, and an error
-        for good, are a reason. Raises ModelError where it may succeed later."""
+        that this cell will always meet, are a reason. Raises ModelError where it may succeed later,
+        or the model cannot be used at all."""
         messages = _prompt(reading)
         usage: list[Usage] = []
         try:
@@ -68,7 +69,7 @@ class Deepener:
                 if found is not None:
                     return Read(checked_changes(found, reading), usage)
         except ModelError as error:
-            if not error.permanent:
+            if not error.permanent or error.unusable:
                 raise
             return Read(None, usage, str(error))
         return Read(None, usage, f"The model {self.model.name!r} did not answer with changes.")

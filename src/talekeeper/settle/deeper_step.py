@@ -52,12 +52,14 @@ class DeeperStep:
         self._clock = clock
         self._new_id = new_id
 
-    async def take(self, key: ChatKey, owner: str) -> Stepped:
+    async def take(self, key: ChatKey, owner: str, *, ask: bool) -> Stepped:
         """Take what is next in a chat that ``owner`` has on lease.
+
+        Without ``ask`` the model is left alone, and what it is to read stays due.
 
         Raises ModelError where the model may do it later, UsageExceeded, NotFound.
         """
-        due = await self._database.read(partial(_due, key=key, now=self._clock()))
+        due = await self._database.read(partial(_due, key=key, now=self._clock(), ask=ask))
         if due.unread:
             skip = partial(
                 mark_unread,
@@ -98,8 +100,8 @@ class DeeperStep:
         return "read" if await self._database.write(write) else "clash"
 
 
-def _due(connection: Connection, key: ChatKey, *, now: datetime) -> _Due:
-    """What is next: cells that are not to be read, else one that is."""
+def _due(connection: Connection, key: ChatKey, *, now: datetime, ask: bool) -> _Due:
+    """What is next: cells that are not to be read, else one that is, where one may be asked for."""
     state = chat_rows.state(connection, key)
     window = window_of(connection, state)
     unread: list[Unread] = []
@@ -108,7 +110,7 @@ def _due(connection: Connection, key: ChatKey, *, now: datetime) -> _Due:
         if isinstance(found, Unread):
             unread.append(found)
             continue
-        if not unread:
+        if ask and not unread:
             check_allowance(connection, key.account, state.plan, now=now)
             return _Due(unread=(), reading=found)
         break

@@ -102,6 +102,10 @@ class Settler:
         """The language model that reads cells for memories."""
         return self._reader.model if self._reader else None
 
+    def try_model_again(self) -> None:
+        """Ask the model again, though it turned out not long ago that it cannot be used."""
+        self._unusable_until = None
+
     async def settle(
         self, key: ChatKey, *, most: int | None = None, progress: Progress | None = None
     ) -> Outcome:
@@ -157,7 +161,29 @@ class Settler:
         """The next summary; where none is left to be made, the next cell to be read."""
         if view.task is not None:
             return "made" if await self._make(view, view.task, owner) else "clash"
-        return await self._deeper.take(view.state.key, owner) if self._deeper else "nothing"
+        if self._deeper is None:
+            return "nothing"
+        key = view.state.key
+        try:
+            return await self._deeper.take(key, owner, ask=not self._is_unusable())
+        except ModelError as error:
+            if not error.unusable:
+                raise
+            await self._note(key, owner, error, "What it is to remember waits.")
+            return "nothing"
+
+    def _is_unusable(self) -> bool:
+        """Whether it turned out not long ago that the model cannot be used at all."""
+        return self._unusable_until is not None and self.clock() < self._unusable_until
+
+    async def _note(self, key: ChatKey, owner: str, error: ModelError, then: str) -> None:
+        """Write down that the model cannot be used, and what comes of it."""
+        if error.unusable:
+            self._unusable_until = self.clock() + timedelta(seconds=LIMITS.retry_most_seconds)
+        reason, now = f"{error} {then}", self.clock()
+        await self.database.write(
+            partial(settling.note, key=key, owner=owner, reason=reason, now=now)
+        )
 
     async def _make(self, view: _View, task: Task, owner: str) -> bool:
         """Make one node and write it; False where the chat changed meanwhile."""
@@ -172,17 +198,7 @@ class Settler:
             # Who consented to a model waits for it; all else is told without one.
             if not error.permanent or (error.unusable and task.catching_up):
                 raise
-            if error.unusable:
-                self._unusable_until = self.clock() + timedelta(seconds=LIMITS.retry_most_seconds)
-            await self.database.write(
-                partial(
-                    settling.note,
-                    key=view.state.key,
-                    owner=owner,
-                    reason=f"{error} It was summarised without a model.",
-                    now=self.clock(),
-                )
-            )
+            await self._note(view.state.key, owner, error, "It was summarised without a model.")
             maker = self._local
             made = await maker.make(request)
         text = made.text
@@ -217,10 +233,7 @@ class Settler:
     def _is_for_model(self, task: Task) -> bool:
         """Whether the model is to write a node: not imported history nobody consented for, and not
         soon again after it turned out that it cannot be used at all."""
-        if task.catching_up:
-            return True
-        until = self._unusable_until
-        return not task.imported and (until is None or self.clock() >= until)
+        return task.catching_up or not (task.imported or self._is_unusable())
 
     async def _settled(self, key: ChatKey, owner: str, version: int) -> None:
         await self.database.write(partial(_settled, key=key, owner=owner, version=version))
