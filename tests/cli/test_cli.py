@@ -247,6 +247,9 @@ def test_demo_shows_what_fell_out(cli: Cli) -> None:
     assert len(found["early"]) >= 5
     told = {what: fact["source"] for what, fact in found["early"].items()}
     assert {told["the allergy"], told["the promise"]} == {"summary:merged-0"}
+    assert told["where the spare key is"].startswith("memory:")
+    assert len(found["memories"]) == 3
+    assert all(fact["in_context"] for fact in found["early"].values())
     assert found["summary"]["levels"]["merged"]
     assert not Path(cli.db).exists()
 

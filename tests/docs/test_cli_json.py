@@ -107,7 +107,7 @@ MAPS = {
 
 ELSEWHERE = {
     "preview": ("messages[]", "tools[]"),
-    "demo": ("imported[]", "context", "summary"),
+    "demo": ("imported[]", "context", "summary", "memories[]"),
     "chat": ("memories[].memory",),
     "memories add": ("memory", "similar[]"),
     "memories edit": ("",),

@@ -1,7 +1,7 @@
 """``talekeeper demo``: a long chat goes in, the right context comes out."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,10 @@ from talekeeper.cli.output import Output
 from talekeeper.cli.plain import counted, safe
 from talekeeper.cli.summaries import show_tree
 from talekeeper.domain.block import Context
-from talekeeper.domain.chat import Message
+from talekeeper.domain.chat import Chat, Message
+from talekeeper.domain.memory import Memory
 from talekeeper.keeper import Keeper
+from talekeeper.parts.memories import memory_json
 
 __all__ = ["run_demo"]
 
@@ -27,13 +29,24 @@ _EARLY = {
 }
 
 
+_SAVED = {
+    "the name she will not be called": "Anna wants to be called Anna, always; don't call me Annie, "
+    "she said.",
+    "the 214 steps": "From the door of the Hob to the lamp there are 214 steps.",
+    "where the spare key is": "The spare key is in the blue teapot with no spout, on the top shelf "
+    "of the oil shed. The shed is never locked.",
+}
+"""What the local summary leaves out, as a person or the character would save it."""
+
 _CLOSING = (
-    "\nAll of it is still in the chat, word for word. What left the live window (the newest 50 "
-    "messages, and at most a quarter of the context) lives on in the summary: one piece for each "
-    "16 messages or so, four pieces become one, and four of those one again, so that a chat of "
-    "any length costs the same per turn. Here the most telling sentences were chosen; with a "
-    "language model it is written. You can read and edit every piece: talekeeper summary show "
-    "CHAT. Bring a chat of your own: talekeeper import FILE"
+    "\nAll of it is still in the chat, word for word. What left the live window (at most 50 "
+    "messages and 10,000 tokens, or a quarter of the context) lives on in the summary: one piece "
+    "for each 16 messages or so, four pieces become one, and four of those one again, so that a "
+    "chat of any length costs the same per turn. Here the most telling sentences were chosen; with "
+    "a language model it is written. What must never be lost is saved as a memory: by you, by the "
+    "character while it replies, or in the background. You can read, edit and undo all of it: "
+    "talekeeper summary show CHAT, talekeeper memories list. Bring a chat of your own: talekeeper "
+    "import FILE"
 )
 
 
@@ -59,8 +72,15 @@ async def run_demo(console: Output) -> dict[str, Any]:
             messages = await keeper.messages.list(chat.id, limit=1000)
             console.print("\n[bold]4. What was said early, and where it is now[/]\n")
             found = _where(messages, context)
-            for what, (number, source) in found.items():
-                console.print(f"  message {number:>3}  {what}: {_told(source)}", highlight=False)
+            _show_early(console, found)
+            console.print("\n[bold]5. What must stay is saved, and pinned[/]\n")
+            saved = await _save(keeper, chat, [what for what, at in found.items() if at[1] is None])
+            for memory in saved:
+                console.print(f"  memory {memory.id}  {safe(memory.text)}", highlight=False)
+            context = await keeper.compose(chat.id)
+            found = _where(messages, context)
+            console.print("\nSo that now:\n")
+            _show_early(console, found)
             last = messages[-1]
             console.print(
                 f"\nIn message {last.number} {safe(last.speaker)} asks:\n  "
@@ -72,11 +92,26 @@ async def run_demo(console: Output) -> dict[str, Any]:
                 "imported": [report.as_json() for report in reports],
                 "context": context.as_json(),
                 "summary": view.as_json(),
+                "memories": [memory_json(memory) for memory in saved],
                 "early": {
                     what: {"message": number, "in_context": source is not None, "source": source}
                     for what, (number, source) in found.items()
                 },
             }
+
+
+async def _save(keeper: Keeper, chat: Chat, left_out: Sequence[str]) -> list[Memory]:
+    """Save what no part of the prompt tells, pinned, as the character's own."""
+    added = [
+        await keeper.memories.add(_SAVED[what], character=chat.characters[0], pinned=True)
+        for what in left_out
+    ]
+    return [one.memory for one in added if one.memory is not None]
+
+
+def _show_early(console: Output, found: Mapping[str, tuple[int, str | None]]) -> None:
+    for what, (number, source) in found.items():
+        console.print(f"  message {number:>3}  {what}: {_told(source)}", highlight=False)
 
 
 def _where(messages: Sequence[Message], context: Context) -> dict[str, tuple[int, str | None]]:
@@ -95,6 +130,8 @@ def _told(source: str | None) -> str:
     if source is None:
         return "[yellow]in the chat alone[/]"
     kind, _, name = source.partition(":")
+    if kind == "memory":
+        return f"[green]saved[/] (memory {name})"
     return f"[green]told by the summary[/] ({name})" if kind == "summary" else "in the live window"
 
 
