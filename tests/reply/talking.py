@@ -62,16 +62,17 @@ async def talking(
     url: str,
     *script: Step,
     choose: Callable[[ModelRequest], Step] | None = None,
-    timeout: float = 20.0,
+    patience: float = 20.0,
     said: str | None = "Hello.",
 ) -> AsyncIterator[Talk]:
-    """Anna has ``said`` something to Mira, and the model is asked next."""
+    """Anna has ``said`` something to Mira, and the model is asked next; it has so many seconds of
+    ``patience``."""
     async with (
         FakeModelServer(choose or list(script) or None) as server,
         opened_database(url) as database,
     ):
         model = OpenAICompatible(
-            Endpoint(base_url=server.base_url, model="fake-model", timeout=timeout)
+            Endpoint(base_url=server.base_url, model="fake-model", timeout=patience)
         )
         try:
             keeper = await Keeper.of(

@@ -43,7 +43,7 @@ async def _nothing_came(talk: Talk) -> None:
 def test_a_failure_after_a_write_leaves_nothing_of_the_reply(kind: str) -> None:
     async def story() -> None:
         script = (call(add(BIRTHDAY), text="Well."), BROKEN[kind])
-        async with talking("sqlite://", *script, timeout=1.0) as talk:
+        async with talking("sqlite://", *script, patience=1.0) as talk:
             with pytest.raises(ModelError):
                 await talk.keeper.reply(talk.chat)
             await _nothing_came(talk)

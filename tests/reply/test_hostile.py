@@ -89,8 +89,8 @@ def test_ids_of_another_account_reach_nothing(database_url: str) -> None:
 
 def test_no_id_of_whatever_kind_reaches_what_is_not_there() -> None:
     ids: list[Any] = [
-        0, -1, 2, 10**30, "1; DROP TABLE memories", "'", "", " ", "new-1", "１２", None, [], {}, 1.5,
-        "00000000-0000-0000-0000-000000000000", "9" * 5_000, "#", "##1", "\u0000",
+        0, -1, 2, 10**30, "1; DROP TABLE memories", "'", "", " ", "new-1", "１２", None, [], {},
+        1.5, "00000000-0000-0000-0000-000000000000", "9" * 5_000, "#", "##1", "\u0000",
     ]  # fmt: skip
 
     async def story() -> None:

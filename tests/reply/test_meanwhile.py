@@ -1,11 +1,13 @@
 """What a reply answers may change while the model still speaks."""
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import anyio
 import pytest
 
 from talekeeper import Keeper
+from talekeeper.reply import Reply
 from talekeeper.testing import steps
 from tests.conftest import run
 from tests.reply.talking import Talk, add, call, talking
@@ -24,12 +26,12 @@ CHANGES: dict[str, Change] = {
 }
 
 
-async def _answered(talk: Talk, change: Change, **how: object) -> tuple[object, list[str]]:
+async def _answered(talk: Talk, change: Change, **how: Any) -> tuple[Reply, list[str]]:
     """A reply during which the chat changes; what came of it, and what is said then."""
-    found: list[object] = []
+    found: list[Reply] = []
 
     async def reply() -> None:
-        found.append(await talk.keeper.reply(talk.chat, **how))  # type: ignore[arg-type]
+        found.append(await talk.keeper.reply(talk.chat, **how))
 
     asked = len(talk.server.requests)
     async with anyio.create_task_group() as tasks:
@@ -51,10 +53,10 @@ def test_an_answer_to_what_is_no_longer_said_is_told_and_not_recorded(
             await talk.keeper.record(talk.chat, "My birthday is May 3.")
             talk.server.play([call(add(BIRTHDAY)), steps.held(steps.answer("Noted."))])
             reply, after = await _answered(talk, CHANGES[kind])
-            assert reply.text == "Noted."  # type: ignore[attr-defined]
-            assert reply.message is None  # type: ignore[attr-defined]
-            assert "changed or deleted meanwhile" in reply.why_not  # type: ignore[attr-defined]
-            assert reply.memories == []  # type: ignore[attr-defined]
+            assert reply.text == "Noted."
+            assert reply.message is None
+            assert "changed or deleted meanwhile" in (reply.why_not or "")
+            assert reply.memories == []
             assert await talk.said() == after
             assert await talk.texts(talk.mira) == []
             assert await talk.journal() == 0
@@ -76,7 +78,7 @@ def test_writing_anew_what_is_gone_or_answers_something_else_is_not_recorded(kin
             await talk.keeper.record(talk.chat, "Hi.", role="assistant")
             talk.server.play([call(add(BIRTHDAY)), steps.held(steps.answer("Noted."))])
             reply, after = await _answered(talk, changes[kind], replacing=2)
-            assert reply.message is None  # type: ignore[attr-defined]
+            assert reply.message is None
             assert await talk.said() == after
             assert await talk.journal() == 0
 
@@ -89,7 +91,7 @@ def test_a_chat_may_go_on_while_an_older_reply_is_written_anew() -> None:
             await talk.keeper.record(talk.chat, "Hi.", role="assistant")
             talk.server.play([call(add(BIRTHDAY)), steps.held(steps.answer("Noted."))])
             reply, _ = await _answered(talk, CHANGES["said more"], replacing=2)
-            assert reply.message is not None  # type: ignore[attr-defined]
+            assert reply.message is not None
             assert await talk.said() == ["Hello.", "Noted.", "One thing more."]
             assert await talk.texts(talk.mira) == [BIRTHDAY]
 
@@ -100,7 +102,7 @@ def test_going_on_with_what_was_changed_is_not_recorded() -> None:
     async def story() -> None:
         async with talking("sqlite://") as talk:
             await talk.keeper.record(talk.chat, "Once", role="assistant")
-            found: list[object] = []
+            found: list[Reply] = []
 
             async def reply() -> None:
                 found.append(await talk.keeper.reply(talk.chat, mode="continue"))
@@ -111,7 +113,7 @@ def test_going_on_with_what_was_changed_is_not_recorded() -> None:
                 await talk.server.asked(1)
                 await talk.keeper.messages.edit(talk.chat, 2, "Never")
                 talk.server.go_on()
-            assert found[0].message is None  # type: ignore[attr-defined]
+            assert found[0].message is None
             assert await talk.said() == ["Hello.", "Never"]
 
     run(story())
@@ -136,7 +138,7 @@ def test_a_memory_changed_meanwhile_is_refused_one_by_one(database_url: str) -> 
             )
             talk.server.play([call(*writes), steps.held(steps.answer("Noted."))])
             reply, _ = await _answered(talk, change)
-            refused = [applied.refused for applied in reply.memories]  # type: ignore[attr-defined]
+            refused = [applied.refused for applied in reply.memories]
             assert refused == [
                 "memory 1 is pinned",
                 "memory 2 is not there",
@@ -155,7 +157,7 @@ def test_switched_off_while_it_speaks_it_saves_nothing() -> None:
             reply, _ = await _answered(
                 talk, lambda keeper, _: keeper.characters.learn(talk.mira, False)
             )
-            assert reply.message is not None  # type: ignore[attr-defined]
+            assert reply.message is not None
             assert await talk.texts(talk.mira) == []
 
     run(story())

@@ -5,13 +5,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import delete, insert
 
 from talekeeper import Keeper
 from talekeeper.domain.errors import UsageExceeded
-from talekeeper.store import usage as usage_rows
-from talekeeper.store.accounts import update_account
-from talekeeper.store.memory_tables import plans
 from talekeeper.store.usage import UsageRow
 from talekeeper.testing import Ids, TickingClock, steps
 from tests.conftest import opened_database, run
@@ -110,14 +106,7 @@ def test_with_tools_off_memories_are_still_sent() -> None:
 
 
 async def _sums(talk: Talk) -> list[UsageRow]:
-    account = (await talk.database.read(lambda c: usage_rows_account(c))).id
-    return await talk.database.read(lambda c: usage_rows.by_task(c, account))
-
-
-def usage_rows_account(connection: Any) -> Any:
-    from talekeeper.store import accounts
-
-    return accounts.find(connection, name="alice")
+    return list(await talk.keeper.settings.usage())
 
 
 def test_each_answer_is_noted_as_billable(database_url: str) -> None:
@@ -151,14 +140,8 @@ def test_what_the_server_does_not_count_is_counted_here() -> None:
 def test_a_plan_may_cap_the_tokens_of_a_day(database_url: str) -> None:
     async def story() -> None:
         async with talking(database_url, steps.answer("One two three four five.")) as talk:
-
-            def small(connection: Any) -> None:
-                account = usage_rows_account(connection).id
-                connection.execute(delete(plans).where(plans.c.name == "tiny"))
-                connection.execute(insert(plans).values(name="tiny", limits={"daily_tokens": 5}))
-                update_account(connection, account, plan="tiny")
-
-            await talk.database.write(small)
+            await talk.keeper.settings.define_plan("tiny", daily_tokens=5)
+            await talk.keeper.settings.set_plan("tiny")
             await talk.keeper.reply(talk.chat)
             with pytest.raises(UsageExceeded, match=r"'tiny' allows 5 tokens .* 0:00 UTC"):
                 await talk.keeper.reply(talk.chat, "And now?")

@@ -136,6 +136,7 @@ class Remembering:
 
 
 def _call(number: int, write: Write) -> ToolCall:
+    given: dict[str, Any]
     if write.add is not None:
         name, given = "add_memory", {"text": write.add, "scope": write.scope}
     elif write.update is not None:

@@ -5,6 +5,7 @@ endpoint wants other names for the same parameters, or where a model that thinks
 had no room for that.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -141,7 +142,14 @@ class OpenAICompatible:
                     raise
 
     async def _read(self, stream: Any, assembly: Assembly, most_tokens: int) -> None:
-        """Each chunk within the time-out; a server that never ends is left after a while."""
+        """Each chunk within the time-out; a server that never ends is left after a while.
+
+        Some servers answer with a whole completion where a stream is asked for.
+        """
+        if "json" in stream.response.headers.get("content-type", ""):
+            with anyio.fail_after(self.endpoint.timeout):
+                assembly.take(json.loads(await stream.response.aread()))
+            return
         chunks = aiter(stream)
         while assembly.size < most_tokens * _LONGEST_TOKEN + _ENDLESS:
             with anyio.fail_after(self.endpoint.timeout):

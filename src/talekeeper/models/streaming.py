@@ -1,19 +1,20 @@
 """Putting a streamed answer together, whatever dialect of OpenAI's protocol a server speaks.
 
-It knows chunks as the SDK hands them over, not the connection they came by. What servers send is
-not always what the protocol says: every field may be missing, null, or of another type.
+It knows chunks as the SDK or a JSON parser hands them over, not the connection they came by. What
+servers send is not always what the protocol says: every field may be missing, null, or of another
+type.
 """
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from talekeeper.domain.chat import ToolCall
 from talekeeper.models.chat_model import Answer
 
-__all__ = ["Assembly", "count_of", "joined"]
+__all__ = ["Assembly", "count_of", "field_of", "joined"]
 
 _OPEN = re.compile(r"\s*<think(?:ing)?>", re.IGNORECASE)
 _CLOSE = re.compile(r"</think(?:ing)?>\s*", re.IGNORECASE)
@@ -52,17 +53,17 @@ class Assembly:
 
     def take(self, chunk: Any) -> None:
         """One chunk, or a whole completion from a server that does not stream."""
-        usage = getattr(chunk, "usage", None)
+        usage = field_of(chunk, "usage")
         if usage is not None:
             self._usage = count_of(usage, "prompt_tokens"), count_of(usage, "completion_tokens")
-        choices = getattr(chunk, "choices", None)
+        choices = field_of(chunk, "choices")
         if not isinstance(choices, list) or not choices:
             return
         choice = choices[0]
-        delta = getattr(choice, "delta", None) or getattr(choice, "message", None)
+        delta = field_of(choice, "delta") or field_of(choice, "message")
         if delta is not None:
             self._take_delta(delta)
-        finish = getattr(choice, "finish_reason", None)
+        finish = field_of(choice, "finish_reason")
         if isinstance(finish, str) and finish:
             self._finish = finish
 
@@ -85,18 +86,19 @@ class Assembly:
 
     def _take_delta(self, delta: Any) -> None:
         for name in ("reasoning_content", "reasoning"):
-            thought = getattr(delta, name, None)
+            thought = field_of(delta, name)
             if isinstance(thought, str) and thought:
                 self._think(thought)
                 break
-        refusal = getattr(delta, "refusal", None)
+        refusal = field_of(delta, "refusal")
         if isinstance(refusal, str):
             self.refusal += refusal
-        text = joined(getattr(delta, "content", None))
+        text = joined(field_of(delta, "content"))
         if text:
             self._size += len(text)
             self._say(text)
-        for call in getattr(delta, "tool_calls", None) or ():
+        calls = field_of(delta, "tool_calls")
+        for call in calls if isinstance(calls, list) else ():
             self._take_call(call)
 
     def _say(self, text: str) -> None:
@@ -141,9 +143,9 @@ class Assembly:
         self._thoughts.append(text)
 
     def _take_call(self, piece: Any) -> None:
-        function = getattr(piece, "function", None)
-        name, arguments = getattr(function, "name", None), getattr(function, "arguments", None)
-        call = self._place(getattr(piece, "index", None), getattr(piece, "id", None), name)
+        function = field_of(piece, "function")
+        name, arguments = field_of(function, "name"), field_of(function, "arguments")
+        call = self._place(field_of(piece, "index"), field_of(piece, "id"), name)
         if isinstance(name, str) and name and not call.name:
             call.name = name
         if isinstance(arguments, (dict, list)):
@@ -176,9 +178,15 @@ def _may_open(text: str) -> bool:
     return any(tag.startswith(bare) for tag in ("<think>", "<thinking>"))
 
 
+def field_of(thing: object, name: str) -> Any:
+    """A field of what a server sent: of an object, or, where the SDK knows no such field, of a
+    mapping. None where it is not there."""
+    return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
+
+
 def count_of(usage: object, name: str) -> int | None:
     """A count of tokens as a server tells it, if it does."""
-    value = getattr(usage, name, None)
+    value = field_of(usage, name)
     return value if isinstance(value, int) and value >= 0 else None
 
 
