@@ -64,7 +64,7 @@ def _tools(voice: Voice) -> tuple[Block | None, list[Row]]:
     settings = voice.material.settings
     if not settings.tools or voice.request.mode != "reply":
         return None, []
-    tokens = _tool_tokens(voice.tokenizer.name)
+    tokens = _counted(voice.tokenizer.name, TOOLS_TEXT)
     if tokens > LIMITS.tools_share * settings.budget:
         row = Row(kind="tools", source="tools/memory", reason="budget", tokens=tokens)
         return None, [row]
@@ -82,10 +82,15 @@ def _tools(voice: Voice) -> tuple[Block | None, list[Row]]:
     )
 
 
-@lru_cache(maxsize=8)
-def _tool_tokens(tokenizer: str) -> int:
-    """What the tools take in a prompt, by the tokenizer of that name."""
-    return tokenizer_named(tokenizer).count(TOOLS_TEXT)
+@lru_cache(maxsize=512)
+def _counted(tokenizer: str, text: str) -> int:
+    """The tokens of what stands in every prompt, by the tokenizer of that name."""
+    return tokenizer_named(tokenizer).count(text)
+
+
+def _heading_tokens(voice: Voice, heading: str) -> int:
+    """What a heading takes, with the overhead of the message that it begins."""
+    return _counted(voice.tokenizer.name, heading) + LIMITS.message_overhead
 
 
 class _Writer:
@@ -109,8 +114,7 @@ class _Writer:
         )
         can_change = not memory.pinned and memory.character in self._own
         mark = f"#{memory.id} " if self._numbered and can_change else ""
-        # The first ten characters are the day.
-        day = memory.updated_at.astimezone(self._zone).isoformat()[:10]
+        day = memory.updated_at.astimezone(self._zone).date().isoformat()
         recent = self._since is None or memory.updated_at >= self._since
         known = said is memory.text and memory.tokenizer == voice.tokenizer.name
         if "\n" in said:
@@ -130,7 +134,7 @@ class _Writer:
         """The newest that fit their share, oldest first, and rows for the others."""
         settings = self._voice.material.settings
         left = int(settings.budget * settings.shares.memories)
-        left -= self._voice.count(self._voice.expand(_HEADING, "memories"))
+        left -= _heading_tokens(self._voice, self._voice.expand(_HEADING, "memories"))
         kept: list[tuple[MemoryLine, Block]] = []
         over: list[Row] = []
         for memory in memories:
@@ -148,7 +152,8 @@ class _Writer:
         key = (mark, recent)
         if key not in self._extra:
             form = f"\n- {'#9999999999 '[:mark]} (2026-12-30{', recent' if recent else ''})"
-            self._extra[key] = self._voice.tokenizer.count(form) + _SEPARATOR_TOKENS
+            tokens = _counted(self._voice.tokenizer.name, form)
+            self._extra[key] = tokens + _SEPARATOR_TOKENS
         return self._extra[key]
 
 
@@ -164,7 +169,7 @@ def _headed(voice: Voice, blocks: Sequence[Block], heading: str) -> Iterator[Blo
             source=block.source,
             role=block.role,
             text=f"{head}\n{block.text}",
-            tokens=block.tokens + voice.count(head),
+            tokens=block.tokens + _heading_tokens(voice, head),
             group=block.group,
             protected=block.protected,
         )
