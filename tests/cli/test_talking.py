@@ -2,7 +2,11 @@
 
 import io
 import json
+import os
+import signal
+import time
 from collections.abc import Iterator, Mapping
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -166,6 +170,42 @@ def test_json_is_one_object_a_reply(
     assert (second["message"], second["swipe"], second["memories"]) == (2, 1, [])
     assert first["prompt_tokens"] > 0
     assert "Mira (1/2): はい。" in cli.error
+
+
+def test_ctrl_c_stops_a_reply_and_keeps_what_came(
+    cli: Cli, stairs: str, model: FakeModelServer, pipe: Any
+) -> None:
+    long = " ".join(f"word{number}" for number in range(200))
+    model.play([steps.paced(steps.answer(long), 0.1), steps.answer(" And on.")])
+
+    def interrupt() -> None:
+        model.wait_for(1)
+        time.sleep(1.5)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = Thread(target=interrupt)
+    thread.start()
+    pipe("Tell me all.", "/continue")
+    out = cli("chat", stairs)
+    thread.join()
+    assert "(Stopped; what came is kept.)" in out
+    said = _texts(cli, stairs)[1]
+    assert said.startswith("word0 word1")
+    assert said.endswith(" And on.")
+    assert "word199" not in said
+
+
+def test_a_variable_that_is_missing_is_named(
+    cli: Cli, stairs: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TALEKEEPER_CHAT_BASE_URL", "http://127.0.0.1:9/v1")
+    assert "TALEKEEPER_CHAT_MODEL is missing" in cli.fails("chat", stairs)
+    monkeypatch.setenv("TALEKEEPER_CHAT_MODEL", "storyteller")
+    monkeypatch.setenv("TALEKEEPER_CHAT_HEADERS", "{")
+    assert "TALEKEEPER_CHAT_…" in cli.fails("chats")
+    monkeypatch.delenv("TALEKEEPER_CHAT_HEADERS")
+    checks = {check["name"]: check for check in cli.json("doctor")}
+    assert checks["replies"]["found"] == "written by storyteller at http://127.0.0.1:9/v1"
 
 
 def test_what_a_model_says_steers_no_terminal(
