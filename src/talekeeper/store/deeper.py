@@ -8,7 +8,6 @@ from sqlalchemy import (
     Integer,
     and_,
     bindparam,
-    exists,
     func,
     insert,
     literal,
@@ -24,22 +23,21 @@ from talekeeper.store.tables import messages, summaries, swipes
 
 __all__ = ["copy_until", "due", "listed", "marked", "messages_of", "put"]
 
-_MARK = exists().where(
-    deeper_passes.c.account_id == summaries.c.account_id,
-    deeper_passes.c.chat_id == summaries.c.chat_id,
-    deeper_passes.c.cell == summaries.c.cell,
+_LAST_MARK = select(func.max(deeper_passes.c.cell)).where(
+    deeper_passes.c.account_id == bindparam("account"),
+    deeper_passes.c.chat_id == bindparam("chat"),
 )
 _DUE = (
     select(summaries.c.cell, summaries.c.last)
     .where(
         summaries.c.account_id == bindparam("account"),
         summaries.c.chat_id == bindparam("chat"),
+        summaries.c.cell > bindparam("after", type_=Integer),
         summaries.c.tier == 0,
         summaries.c.last < bindparam("before", type_=Integer),
         or_(summaries.c.summariser == "person", summaries.c.made_from == summaries.c.current),
-        ~_MARK,
     )
-    .order_by(summaries.c.position)
+    .order_by(summaries.c.cell)
     .limit(bindparam("limit", type_=Integer))
 )
 _MESSAGES = (
@@ -79,9 +77,10 @@ _MESSAGES = (
 
 def due(connection: Connection, key: ChatKey, *, before: int, limit: int) -> list[tuple[int, int]]:
     """(cell, last message) of the first cells that end before message ``before``, are summarised,
-    and have no mark yet."""
-    rows = connection.execute(_DUE, {**key._asdict(), "before": before, "limit": limit})
-    return [(int(row.cell), int(row.last)) for row in rows]
+    and have no mark yet. Cells are marked in order: what is due comes after the last mark."""
+    after = connection.execute(_LAST_MARK, key._asdict()).scalar() or 0
+    bound = {**key._asdict(), "after": after, "before": before, "limit": limit}
+    return [(int(row.cell), int(row.last)) for row in connection.execute(_DUE, bound)]
 
 
 def messages_of(connection: Connection, key: ChatKey, cell: int, last: int) -> list[CellMessage]:
