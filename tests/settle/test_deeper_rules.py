@@ -1,5 +1,6 @@
 """Deeper memory: where it applies, what it leaves alone, and what takes its memories back."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,26 @@ def test_where_nobody_learns_nothing_is_read_and_never_will_be() -> None:
             await _read(house, chat)
             assert all(ALLERGY not in request.text for request in model.asked)
             assert await saved(keeper) == []
+
+    run(go())
+
+
+def test_switched_off_while_the_model_reads_nothing_is_learned() -> None:
+    async def go() -> None:
+        model = Model(steps.held(operations(KNOWS)))
+        async with opened_house(model) as house:
+            keeper = house.keeper
+            chat = await begin(keeper, ALLERGY)
+            (mira,) = await keeper.characters.list()
+            reading = asyncio.create_task(keeper.summaries.settle(chat))
+            await house.server.asked(2)
+            await keeper.characters.learn(mira.id, False)
+            house.server.go_on()
+            assert not (await reading).failed
+            assert await saved(keeper) == []
+            assert [one.outcome for one in await passes(keeper, chat)] == ["skipped"]
+            # What it took is noted all the same.
+            assert "deeper" in {row.task for row in await keeper.settings.usage()}
 
     run(go())
 
