@@ -46,7 +46,7 @@ def write_summary(connection: Connection, key: ChatKey, node: Summary, *, owner:
     else:
         source = source_of(sources.cell_messages(connection, key, node.cell))
         current = source.fingerprint if source else None
-        if there is None and node.place.position != rows.count_of(connection, key, 0):
+        if there is None and node.place != rows.next_place(connection, key):
             return False
     if current != node.made_from:
         return False

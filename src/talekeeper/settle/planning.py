@@ -175,8 +175,7 @@ def _new_cell(connection: Connection, state: ChatState, window: int) -> Task | N
             return None  # It is the last cell: more may join it.
         since = page[-1].number
     messages = [message for message in found if message.cell == cell]
-    place = Place(0, last.place.position + 1 if last else 0)
-    return _of_messages(connection, state, place, messages)
+    return _of_messages(connection, state, rows.next_place(connection, state.key), messages)
 
 
 def _roll_up(connection: Connection, state: ChatState, window: int) -> Task | None:

@@ -243,8 +243,7 @@ def find(connection: Connection, account: str, name: str) -> ChatKey:
     A title must fit exactly (case and Unicode form do not matter) or be the only one that begins
     with it. Raises NotFound, or Ambiguous naming the first few that fit.
     """
-    wanted = name.strip()
-    if not wanted:
+    if not (wanted := name.strip()):
         raise NotFound("Name a chat: an id, the beginning of one, or a title.")
     key, prefix = lookup_key(wanted), wanted.lower().replace("-", "")
     as_text = func.replace(sql_cast(chats.c.id, String), "-", "")
@@ -262,7 +261,8 @@ def find(connection: Connection, account: str, name: str) -> ChatKey:
         if len(rows) == 1:
             return ChatKey(account, rows[0].id)
         if rows:
-            shown = "; ".join(f"{row.id} ({row.title})" for row in rows[:5])
+            fit = [f"{row.id} ({row.title})" for row in rows[:5]] + ["others"] * (len(rows) > 5)
+            shown = "; ".join(fit)
             raise Ambiguous(f"{name!r} fits more than one chat: {shown}. Use more of the id.")
     raise NotFound(f"There is no chat {name!r}. 'talekeeper chats' lists them.")
 

@@ -46,6 +46,7 @@ __all__ = [
     "copy_until",
     "count_of",
     "last_recent",
+    "next_place",
     "put",
     "refresh",
     "refresh_all",
@@ -57,6 +58,9 @@ __all__ = [
 ]
 
 _PAGE = 200
+_TIERS = 12
+"""More than any chat has: it has four to this power cells at most."""
+
 _MOST_SENT = 256
 """More nodes than any prompt takes; those without a parent are fewer once a chat has settled."""
 
@@ -188,6 +192,20 @@ def count_of(connection: Connection, key: ChatKey, tier: int) -> int:
     """How many positions of a tier are taken, the empty ones between included."""
     last = connection.execute(_LAST_OF_TIER, {**key._asdict(), "tier": tier}).scalar()
     return 0 if last is None else last + 1
+
+
+def next_place(connection: Connection, key: ChatKey) -> Place:
+    """Where the node of a new cell goes: after the last, and under no text of a person, which in a
+    chat that was rewound tells of what was said before, not of what comes now."""
+    position = count_of(connection, key, 0)
+    while True:
+        place = Place(0, position)
+        above = [Place(tier, position // FAN**tier) for tier in range(1, _TIERS)]
+        edited = [node.place for node in at(connection, key, above).values() if node.edited]
+        if not edited:
+            return place
+        highest = max(edited)
+        position = (highest.position + 1) * FAN**highest.tier
 
 
 def uncovered(connection: Connection, key: ChatKey) -> list[Summary]:
