@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from talekeeper import LIMITS, SyncKeeper
+from talekeeper import LIMITS, Keeper, SyncKeeper
 from talekeeper.cli.memory_past import PROTECTED
 from talekeeper.testing import FakeModelServer, steps
 from tests.cli.conftest import Cli
+from tests.conftest import run
+from tests.settle.chapters import Model, adding, operations, tell_on
 
 WALNUTS = "Anna is allergic to walnuts."
 MIRA = ("--character", "Mira")
@@ -317,6 +319,39 @@ def test_deeper_memory_says_whether_it_is_active(kept: Cli) -> None:
     assert "Not active. No language model is configured" in kept("memories", "deeper", "stairs")
     told = kept.json("memories", "deeper", "stairs")
     assert (told["active"], told["passes"]) == (False, [])
+
+
+def test_a_deeper_pass_is_shown_and_taken_back_as_a_whole(
+    kept: Cli, model: FakeModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = adding("Anna rows.", "row every Sunday"), adding("Anna flies.", "never said")
+    model.play(Model(operations(*wanted)))
+    monkeypatch.setenv("TALEKEEPER_SUMMARY_BASE_URL", model.base_url)
+    monkeypatch.setenv("TALEKEEPER_SUMMARY_MODEL", "scribe")
+
+    async def tell() -> None:
+        async with Keeper.open(kept.db, settle="off") as keeper:
+            chat = (await keeper.chats.start("Mira", title="Stairs", greet=False)).id
+            await keeper.settings.change(
+                chat, context_limit=400, reserve=0, tokenizer="approximate", main_prompt="Play."
+            )
+            await tell_on(keeper, chat, "I row every Sunday.")
+            await tell_on(keeper, chat)
+
+    run(tell())
+    kept("settle", "stairs")
+    out = kept("memories", "deeper", "stairs")
+    assert "Deeper memory of Stairs: Active" in out
+    assert "1 change made, 1 refused, in 1 pass." in out
+    assert "add 3: Anna rows. “row every Sunday”" in out
+    assert "add: Anna flies. “never said” (refused: Its quote does not occur" in out
+    (one,) = kept.json("memories", "deeper", "stairs")["passes"]
+    assert f"talekeeper memories undo --run {one['run']}" in out
+    history = kept("memories", "history", "3")
+    assert "1. add by deeper memory" in history
+    assert "quote:  “row every Sunday”" in history
+    undone = "Memory 3 is in the trash: Anna rows.\n"
+    assert kept("memories", "undo", "--run", one["run"]) == undone
 
 
 def test_what_is_pinned_and_what_not_is_seen_in_the_preview(kept: Cli) -> None:

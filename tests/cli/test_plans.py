@@ -32,6 +32,7 @@ def test_the_plan_is_shown_with_what_it_allows(cli: Cli) -> None:
     out = cli("plan", "show")
     assert "on the plan self_hosted" in out
     assert "live_tokens: 10,000 tokens · live window at most" in out
+    assert "deeper_memory: yes · " in out
     assert "daily_tokens: no limit · " in out
     assert "free, tier1, tier2, tier3, self_hosted;" in out
 

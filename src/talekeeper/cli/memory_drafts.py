@@ -236,6 +236,8 @@ def _show_pass(console: Output, one: DeeperPass) -> None:
         console.print(f"  [dim]talekeeper memories undo --run {one.run}[/]", highlight=False)
     for change in one.changes:
         console.print(f"  {safe(_told(change))}", highlight=False)
+    if one.unlisted:
+        console.print(f"  and {one.unlisted:,} more refused", highlight=False)
 
 
 def _told(change: DeeperChange) -> str:

@@ -50,7 +50,8 @@ def show_plan(context: typer.Context, as_json: AsJson = False) -> None:
     console = Output()
     console.print(f"The account is on the plan [bold]{safe(plan.name)}[/].", highlight=False)
     for name, value, unit, meaning in describe(plan):
-        told = f"{shown(value)} {unit}".strip() if value is not None else shown(value)
+        counts = value is not None and not isinstance(value, bool)
+        told = f"{shown(value)} {unit}" if counts else shown(value)
         console.print(f"  {name}: {told} · {meaning}", highlight=False)
     names = ", ".join(safe(one.name) for one in there)
     console.print(f"There are {names}; +boost after a name doubles it.", highlight=False)
