@@ -23,6 +23,8 @@ __all__ = [  # noqa: F405
     "Conflict",
     "Context",
     "DepthPrompt",
+    "Draft",
+    "Drafted",
     "Endpoint",
     "GenerationSettings",
     "ImportReport",

@@ -5,6 +5,7 @@ from talekeeper.compose.stateless import compose_messages
 from talekeeper.domain.block import Context, Receipt, Row
 from talekeeper.domain.character import Card, Character, DepthPrompt, Persona
 from talekeeper.domain.chat import Chat, Message, Part, Swipe, ToolCall
+from talekeeper.domain.draft import Draft, Drafted
 from talekeeper.domain.errors import (
     Ambiguous,
     BudgetExceeded,
@@ -51,6 +52,8 @@ __all__ = [
     "Conflict",
     "Context",
     "DepthPrompt",
+    "Draft",
+    "Drafted",
     "Endpoint",
     "GenerationSettings",
     "ImportReport",
