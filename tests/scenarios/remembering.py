@@ -85,6 +85,7 @@ class Remembering:
             chat,
             speaker=value.by if isinstance(value, Said) else None,
             replacing=replacing,
+            now=self.actors.clock(),
             on_call=lambda _, result: told.append(result),
         )
         if value.sees is not None:

@@ -194,7 +194,7 @@ class _Stage:
         raise Mismatch(f"there is no chat {step.in_!r} in this scenario; there are: {known}")
 
     async def _regenerate(self, chat: str, value: Regenerated) -> None:
-        context = await self.keeper.compose(chat, replacing=value.message)
+        context = await self.keeper.compose(chat, replacing=value.message, now=self.actors.clock())
         if value.sees is not None:
             compare("what the model sees", expected_messages(value.sees), sent_messages(context))
         await self.keeper.messages.add_swipe(chat, value.message, value.text)
@@ -261,7 +261,7 @@ class _Stage:
                 speaker=value.speaker,
                 replacing=value.replacing,
                 mode=value.mode,
-                now=value.now,
+                now=value.now or self.actors.clock(),
                 settings=value.settings,
             )
             _compare_context(value, context, await self._names())
