@@ -31,6 +31,7 @@ __all__ = [  # noqa: F405
     "InvalidInput",
     "Keeper",
     "Limits",
+    "MemoriesOverCap",
     "Memory",
     "Message",
     "ModelError",

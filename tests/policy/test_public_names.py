@@ -5,10 +5,11 @@ import talekeeper
 PUBLIC = """
     Added Ambiguous Answer AuthorsNote BudgetExceeded Card Character Chat ChatModel Conflict
     Context DepthPrompt Draft Drafted Endpoint GenerationSettings ImportReport InvalidInput
-    Keeper LIMITS Limits Memory Message ModelError NewMessage NewSwipe NotFound OpenAICompatible
-    PLANS Part Persona Plan Receipt Reply Request Row ScopeFull Shares StoreBusy StoreClosed
-    StoreError StoreTooNew Summary SummaryView Swipe SyncKeeper TalekeeperError ToolCall
-    ToolsUnsupported UnreadableFile UsageExceeded __version__ compose_messages
+    Keeper LIMITS Limits MemoriesOverCap Memory Message ModelError NewMessage NewSwipe NotFound
+    OpenAICompatible PLANS Part Persona Plan Receipt Reply Request Row ScopeFull Shares
+    StoreBusy StoreClosed StoreError StoreTooNew Summary SummaryView Swipe SyncKeeper
+    TalekeeperError ToolCall ToolsUnsupported UnreadableFile UsageExceeded __version__
+    compose_messages
 """
 
 
