@@ -71,14 +71,24 @@ class _Asked:
 
 @dataclass(slots=True)
 class _Spoken:
-    """What came so far; kept where a stop finds it."""
+    """What came so far; kept where a stop finds it. While an answer is open, ``asking`` is what it
+    answers, and it is in the parts from ``since`` on."""
 
     parts: list[str] = field(default_factory=list)
     reasoning: list[str] = field(default_factory=list)
     usage: list[Usage] = field(default_factory=list)
+    asking: Sequence[Mapping[str, Any]] | None = None
+    since: int = 0
 
     def text(self) -> str:
         return "".join(self.parts)
+
+    def spent(self, model: str) -> list[Usage]:
+        """What all answers took, and the one that was broken off, as far as it came."""
+        if self.asking is None or len(self.parts) == self.since:
+            return self.usage
+        broken = Answer(text="".join(self.parts[self.since :]))
+        return [*self.usage, usage_of("reply", model, self.asking, broken)]
 
 
 class Replier:
@@ -111,11 +121,24 @@ class Replier:
                 stopped = await self._stoppable(asked, spoken, on_text, on_call, stop)
                 break
             except ToolsUnsupported:
-                if not self._takes_tools or spoken.parts:
+                if not asked.context.tools or spoken.parts:
                     raise
                 self._takes_tools = False
+                spoken.asking = None
                 asked = await self._ask(chat, request, settings)
+            except (ModelError, anyio.get_cancelled_exc_class()):
+                with anyio.CancelScope(shield=True):
+                    await self._note(spoken)
+                raise
         return await self._record(chat, request, asked, spoken, stopped)
+
+    async def _note(self, spoken: _Spoken) -> None:
+        """Note what was asked, where nothing else is recorded."""
+        desk, usage = self._desk, spoken.spent(self.model.name)
+        if usage:
+            await desk.write(
+                note_usage, desk.account.id, usage, now=desk.clock(), new_id=desk.new_id
+            )
 
     async def _ask(self, chat: str, request: Request, settings: Mapping[str, Any]) -> _Asked:
         if not self._takes_tools:
@@ -164,9 +187,11 @@ class Replier:
             # The last answer is to be a text.
             tools = asked.context.tools if turn < LIMITS.reply_calls - 1 else ()
             hear = _Ear(spoken, on_text, continuing=asked.basis.continued is not None)
+            spoken.asking, spoken.since = list(messages), len(spoken.parts)
             answer = await self.model.stream(messages, tools=tools, most_tokens=room, on_text=hear)
             spoken.reasoning.append(answer.reasoning)
             spoken.usage.append(usage_of("reply", self.model.name, messages, answer))
+            spoken.asking = None
             if not tools or not answer.calls:
                 break
             results = [
@@ -194,9 +219,7 @@ class Replier:
         elif not text.strip():
             why_not = "It was stopped before a word came."
         if why_not is not None:
-            await desk.write(
-                note_usage, desk.account.id, spoken.usage, now=desk.clock(), new_id=desk.new_id
-            )
+            await self._note(spoken)
         else:
             new = NewReply(
                 text=text,
@@ -205,7 +228,7 @@ class Replier:
                 reasoning="\n\n".join(filter(None, spoken.reasoning)),
                 writes=asked.staging.writes,
                 scopes=asked.scopes,
-                usage=spoken.usage,
+                usage=spoken.spent(self.model.name),
             )
             recorded = await desk.write(
                 record_reply,
@@ -225,7 +248,7 @@ class Replier:
             why_not=why_not,
             context=asked.context,
             memories=applied,
-            usage=spoken.usage,
+            usage=spoken.spent(self.model.name),
             stopped=stopped,
         )
 
