@@ -46,6 +46,7 @@ __all__ = [
     "restore",
     "scope_name",
     "similar_to",
+    "sweep_trash",
     "tokenizer_of",
     "trashed_since",
 ]
@@ -138,6 +139,7 @@ def delete(
 ) -> Memory:
     """Put a memory into the trash. Raises NotFound, Conflict."""
     found = _locked(connection, account, memory, expected_version)
+    rows.sweep(connection, account, before=trashed_since(now))
     return _by_person(connection, account, found, "delete", None, now)
 
 
@@ -177,6 +179,7 @@ def clear(
     """Put all unpinned memories of a scope into the trash, or all pinned ones; answers how many."""
     rows.lock(connection, account)
     scope_name(connection, account, character)
+    rows.sweep(connection, account, before=trashed_since(now))
     there = [m for m in rows.listed(connection, account, [character]) if m.pinned == pinned]
     for memory in there:
         _by_person(connection, account, memory, "delete", None, now)
@@ -221,6 +224,11 @@ def purge_trash(connection: Connection, account: str, *, now: datetime) -> int:
     rows.lock(connection, account)
     found = rows.trash(connection, account, since=trashed_since(now))
     return rows.purge(connection, account, [memory.id for memory in found])
+
+
+def sweep_trash(connection: Connection, *, now: datetime) -> int:
+    """Delete for good what has been in the trash for its time, of all accounts."""
+    return rows.sweep(connection, before=trashed_since(now))
 
 
 def trashed_since(now: datetime) -> datetime:

@@ -2,6 +2,8 @@
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime, timedelta
 from functools import partial
 
 import anyio
@@ -14,6 +16,7 @@ from talekeeper.domain.errors import (
     TalekeeperError,
 )
 from talekeeper.domain.limits import LIMITS
+from talekeeper.record.memories import sweep_trash
 from talekeeper.settle.settler import Outcome, Settler
 from talekeeper.store import settling
 from talekeeper.store.keys import ChatKey
@@ -39,6 +42,7 @@ class Worker:
         self._account = account
         self._report = report
         self._changed = anyio.Event()
+        self._swept: datetime | None = None
 
     def wake(self) -> None:
         """There may be work now."""
@@ -69,6 +73,7 @@ class Worker:
 
     async def round(self) -> bool:
         """Take each waiting chat once. Answers whether anything was done."""
+        await self._sweep()
         waiting = partial(
             settling.waiting, now=self._settler.clock(), limit=_ROUND, account=self._account
         )
@@ -84,6 +89,14 @@ class Worker:
             # A chat in which nothing could be written is left to a later round.
             worked = worked or outcome.state == "done" or outcome.made + outcome.read > 0
         return worked
+
+    async def _sweep(self) -> None:
+        """Empty the trash of what has been there for its time, now and then."""
+        now = self._settler.clock()
+        if self._swept is None or now - self._swept >= _SWEEP:
+            self._swept = now
+            with suppress(StoreBusy):
+                await self._settler.database.write(partial(sweep_trash, now=now))
 
     async def _take(self, key: ChatKey) -> Outcome:
         try:
@@ -103,5 +116,6 @@ class Worker:
             return Outcome(key=key, state="failed", reason=reason)
 
 
+_SWEEP = timedelta(hours=1)
 _ROUND = 32
 """Chats looked up at a time."""

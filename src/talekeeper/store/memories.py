@@ -256,9 +256,12 @@ def purge(connection: Connection, account: str, ids: Sequence[int]) -> int:
     return found
 
 
-def sweep(connection: Connection, *, before: datetime) -> int:
-    """Delete for good what is in the trash since before a moment, of all accounts."""
-    return connection.execute(delete(memories).where(memories.c.deleted_at < before)).rowcount
+def sweep(connection: Connection, account: str | None = None, *, before: datetime) -> int:
+    """Delete for good what is in the trash since before a moment; of all accounts for None."""
+    gone = [memories.c.deleted_at < before]
+    if account is not None:
+        gone.append(memories.c.account_id == account)
+    return connection.execute(delete(memories).where(*gone)).rowcount
 
 
 class Sendable(NamedTuple):
