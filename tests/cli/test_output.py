@@ -125,8 +125,8 @@ def test_the_legend_names_every_letter_of_the_bar(
     monkeypatch.setenv("COLUMNS", "120")
     cli("import", str(mira))
     _, _, bar, legend = cli("preview", "mira", "-i", "Hm?").splitlines()[:4]
-    assert {*bar} - {"░", "▒"} == {"M", "m", "i"}
-    for letter, kind in (("M", "main_prompt"), ("m", "message"), ("i", "input")):
+    assert {*bar} - {"░", "▒"} == {"M", "m", "i", "T"}
+    for letter, kind in (("M", "main_prompt"), ("m", "message"), ("i", "input"), ("T", "tools")):
         assert f"{letter} {kind} " in legend
 
 

@@ -263,8 +263,12 @@ def _check_head_and_tail(asked: Asked, context: Context) -> None:
     expected += ["nudge"] * (asked.mode != "reply" or len(chat.members) > 1)
     expected += ["prefill"] * (asked.mode == "reply" and bool(settings.prefill))
     assert kinds == expected
+    sent = [row.kind for row in context.receipt.sent()]
+    if context.tools:
+        assert asked.mode == "reply"
+        assert sent.pop() == "tools"
     if expected:
-        assert [row.kind for row in context.receipt.sent()][-len(expected) :] == expected
+        assert sent[-len(expected) :] == expected
     inputs = [row for row in context.receipt.rows if row.kind == "input"]
     assert all(row.reason == "sent" for row in inputs)
     if asked.input is not None:

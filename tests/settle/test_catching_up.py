@@ -139,21 +139,24 @@ def test_a_model_that_fails_costs_nothing_that_was_there() -> None:
     run(go())
 
 
-def test_where_the_model_cannot_be_used_all_stays_local_and_is_said() -> None:
+def test_where_the_model_cannot_be_used_at_all_it_is_asked_once_and_waited_for() -> None:
     async def go() -> None:
         async with opened_house([steps.unauthorized()]) as house:
             keeper = house.keeper
             chat = await _imported(keeper)
             await keeper.summaries.settle()
-            calls = (await keeper.summaries.catch_up(chat, "start")).calls
-            await keeper.summaries.settle()
+            assert (await keeper.summaries.catch_up(chat, "start")).calls > 1
+            settled = await keeper.summaries.settle(chat)
+            assert "Incorrect API key" in (settled.failed[0].reason or "")
             assert set((await _by(keeper, chat)).values()) == {"local"}
             (failure,) = await keeper.summaries.failures()
-            assert failure.permanent
-            # It was tried once for each, and is not tried for ever.
-            assert len(house.server.requests) == calls
+            assert failure.retry_at is not None
+            assert len(house.server.requests) == 1
+            # Once the key is mended it goes on by itself.
+            house.server.play([steps.answer("They walked.")])
+            house.later(3_600)
             await keeper.summaries.settle()
-            assert len(house.server.requests) == calls
+            assert set((await _by(keeper, chat)).values()) == {"model"}
 
     run(go())
 

@@ -212,15 +212,24 @@ def limits_json(plans: Sequence[Plan]) -> dict[str, Any]:
 
 
 def show_limits(console: Output, plans: Sequence[Plan]) -> None:
-    """Two tables: the plans side by side, then what holds for all."""
-    table = Table(title="Plans", title_justify="left", box=None, header_style="bold")
-    table.add_column("")
+    """Two tables: the plans one below the other, then what holds for all."""
+    table = Table(
+        title="Plans",
+        title_justify="left",
+        box=None,
+        header_style="bold",
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    table.add_column("plan", no_wrap=True)
+    for name, *_ in describe(plans[0]):
+        table.add_column(name, justify="right", no_wrap=True)
     for plan in plans:
-        table.add_column(plan.name, justify="right", no_wrap=True)
-    for index, (_, _, unit, meaning) in enumerate(describe(plans[0])):
-        values = [limit_tables.shown(describe(plan)[index][1]) for plan in plans]
-        table.add_row(f"{meaning} ({unit})" if unit else meaning, *values)
+        values = (limit_tables.shown(value) for _, value, _, _ in describe(plan))
+        table.add_row(f" {plan.name} ", *values)
     console.table(table)
+    for name, _, unit, meaning in describe(plans[0]):
+        console.print(f"  {name}: {meaning}" + (f" ({unit})" if unit else ""), highlight=False)
     console.print()
     table = Table(title="All plans", title_justify="left", box=None, header_style="bold")
     table.add_column("limit", no_wrap=True)
