@@ -284,6 +284,9 @@ def _asked(
 ) -> _Asked:
     """All that a reply begins with, as of one moment."""
     material = gather(connection, key, request, settings)
+    basis = basis_of(
+        connection, key, replacing=request.replacing, continuing=request.mode == "continue"
+    )
     check_allowance(connection, key.account, material.plan, now=now)
     context = compose(material, request)
     scopes: list[str | None] = [None]
@@ -295,12 +298,7 @@ def _asked(
     return _Asked(
         context=context,
         material=material,
-        basis=basis_of(
-            connection,
-            key,
-            replacing=request.replacing,
-            continuing=request.mode == "continue",
-        ),
+        basis=basis,
         staging=Staging(there, own=material.speaker_id),
         scopes=scopes,
     )

@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from talekeeper import ModelError
+from talekeeper import InvalidInput, ModelError
 from talekeeper.domain.errors import ToolsUnsupported
 from talekeeper.domain.limits import LIMITS
 from talekeeper.testing import ModelRequest, Step, steps
@@ -157,5 +157,20 @@ def test_a_model_that_never_writes_a_text_is_an_error_and_saves_nothing() -> Non
                 await talk.keeper.reply(talk.chat)
             assert len(talk.server.requests) == LIMITS.reply_calls
             await _nothing_came(talk)
+
+    run(story())
+
+
+def test_only_a_reply_that_is_shown_is_gone_on_with() -> None:
+    async def story() -> None:
+        async with talking("sqlite://") as talk:
+            with pytest.raises(InvalidInput, match="no reply to go on with"):
+                await talk.keeper.reply(talk.chat, mode="continue")
+            await talk.keeper.record(talk.chat, "Érase una vez", role="assistant")
+            await talk.keeper.messages.exclude(talk.chat, [2])
+            with pytest.raises(InvalidInput, match="no reply to go on with"):
+                await talk.keeper.reply(talk.chat, mode="continue")
+            assert talk.server.requests == []
+            assert await talk.said() == ["Hello.", "Érase una vez"]
 
     run(story())

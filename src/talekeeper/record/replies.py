@@ -7,6 +7,7 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from talekeeper.domain.chat import Message
+from talekeeper.domain.errors import InvalidInput
 from talekeeper.domain.memory import WriteUnit
 from talekeeper.domain.usage import Usage
 from talekeeper.record import messages as units
@@ -37,14 +38,20 @@ class Basis:
 def basis_of(
     connection: Connection, key: ChatKey, *, replacing: int | None, continuing: bool
 ) -> Basis:
-    """What a reply that is asked for now would answer."""
+    """What a reply that is asked for now would answer. Raises InvalidInput where there is nothing
+    to go on with, NotFound where what is written anew is gone."""
+    newest = rows.listed(connection, key, limit=1)
+    if continuing and not (newest and newest[0].role == "assistant" and not newest[0].excluded):
+        raise InvalidInput(
+            "There is no reply to go on with: the last message is not a character's, or is "
+            "excluded. Ask for a reply instead."
+        )
     if replacing is not None:
         last = rows.get(connection, key, replacing)
-    else:
-        newest = rows.listed(connection, key, limit=1)
-        if not newest:
-            return Basis(turn=None, said=None)
+    elif newest:
         last = newest[0]
+    else:
+        return Basis(turn=None, said=None)
     return Basis(
         turn=last.turn,
         said=_said(connection, key, last.turn),
