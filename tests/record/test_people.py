@@ -16,6 +16,7 @@ from talekeeper import (
     ToolCall,
 )
 from tests.conftest import OpenKeeper, opened_database, run
+from tests.store.test_statements import counted
 
 
 def test_characters_are_added_found_changed_and_deleted(open_keeper: OpenKeeper) -> None:
@@ -107,6 +108,23 @@ def test_characters_join_and_leave_a_chat(open_keeper: OpenKeeper) -> None:
                 await keeper.chats.leave(chat.id, "Mira")
             with pytest.raises(NotFound):
                 await keeper.chats.leave(chat.id, "Lena")
+
+    run(story())
+
+
+def test_chats_are_locked_before_their_account(open_keeper: OpenKeeper) -> None:
+    async def story() -> None:
+        async with open_keeper() as keeper:
+            await keeper.characters.add(name="Mira")
+            await keeper.chats.start("Mira")
+            for change in (
+                lambda: keeper.settings.change(context_limit=8_000),
+                lambda: keeper.settings.set_plan("tier2"),
+            ):
+                with counted() as statements:
+                    await change()
+                updated = [words[1] for text in statements if (words := text.split())[0] == "UPDATE"]
+                assert updated == ["chats", "accounts"]
 
     run(story())
 

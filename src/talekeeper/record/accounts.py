@@ -50,8 +50,8 @@ def set_plan(connection: Connection, account: str, plan: str) -> Plan:
     InvalidInput lists the plans there are.
     """
     found = plan_called(connection, plan, lock=True)
+    settling.wake_all(connection, account)  # Chats are locked before their account.
     account_rows.update_account(connection, account, plan=plan)
-    settling.wake_all(connection, account)
     return found
 
 
@@ -69,12 +69,12 @@ def change_account_settings(
     connection: Connection, account: str, changes: Mapping[str, Any]
 ) -> GenerationSettings:
     """Set settings for all chats of an account; a value of None goes back to the default."""
+    if _MOVE_WINDOWS & changes.keys():
+        settling.wake_all(connection, account)  # Chats are locked before their account.
     merged = _merged(account_rows.get(connection, account, lock=True).settings, changes)
     settings = GenerationSettings().changed(**merged)
     _check(settings)
     account_rows.update_account(connection, account, settings=merged)
-    if _MOVE_WINDOWS & changes.keys():
-        settling.wake_all(connection, account)
     return settings
 
 

@@ -266,8 +266,11 @@ class ChatImport:
     def finish(self, connection: Connection, *, now: datetime) -> ImportReport:
         """Make the chat visible, or move what is new to the chat that is there."""
         assert self._casting is not None
-        account_rows.get(connection, self.key.account, lock=True)
         self._still_there(connection)
+        version = None  # Chats are locked before their account.
+        if self.target and self.relation.kind == "longer":
+            version = chat_rows.state(connection, self.target, lock=True).version
+        account_rows.get(connection, self.key.account, lock=True)
         same_bytes = line_rows.with_digest(connection, self.key.account, self.digest.value)
         if same_bytes is not None:  # another import was faster
             self.abandon(connection)
@@ -277,7 +280,7 @@ class ChatImport:
         key = self.key
         if self.target and self.relation.kind == "longer":
             key = self.target
-            if chat_rows.state(connection, key, lock=True).version != self.relation.version:
+            if version != self.relation.version:
                 raise Conflict(CHANGED)
             rows.move(connection, self.key, key)
             walked = self.relation.shared > self.relation.lined

@@ -271,8 +271,14 @@ def wake(connection: Connection, key: ChatKey) -> None:
 
 
 def wake_all(connection: Connection, account: str) -> None:
-    """Let settle look at all chats of an account again: what their prompts may hold changed."""
-    connection.execute(update(chats).where(chats.c.account_id == account).values(settled=0))
+    """Let settle look at all chats of an account again: what their prompts may hold changed.
+
+    Chats that are being imported are looked at anyway, and their import holds them.
+    """
+    of_account = chats.c.account_id == account, chats.c.importing_since.is_(None)
+    in_order = select(chats.c.id).where(*of_account).order_by(chats.c.id)
+    connection.execute(in_order.with_for_update()).all()
+    connection.execute(update(chats).where(*of_account).values(settled=0))
 
 
 def _make(connection: Connection, key: ChatKey) -> None:
