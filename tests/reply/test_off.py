@@ -53,6 +53,24 @@ def test_learning_off_the_prompt_is_that_of_a_chat_without_memories(database_url
     run(story())
 
 
+def test_what_is_said_anew_while_learning_is_off_is_not_learned_from(database_url: str) -> None:
+    async def story() -> None:
+        async with talking(database_url, said=None) as talk:
+            keeper = talk.keeper
+            for text in ("Hello.", "Привет.", "你好。"):
+                await keeper.record(talk.chat, text, speaker="Mira", role="assistant")
+            await keeper.characters.learn(talk.mira, False)
+            await keeper.messages.edit(talk.chat, 1, "Hello, Anna.")
+            await keeper.messages.add_swipe(talk.chat, 2, "Здравствуй.")
+            await keeper.messages.choose_swipe(talk.chat, 2, 0)
+            assert [one.learnable for one in await talk.messages()] == [False, False, True]
+            await keeper.characters.learn(talk.mira, True)
+            await keeper.messages.edit(talk.chat, 1, "Hello again.")
+            assert [one.learnable for one in await talk.messages()] == [False, False, True]
+
+    run(story())
+
+
 def test_a_challenge_begins_without_memories(database_url: str) -> None:
     async def story() -> None:
         script = (call(add("Anna sings."), text="Let me see."), steps.answer("(unused)"))

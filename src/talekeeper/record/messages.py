@@ -207,7 +207,8 @@ def add_swipe(
         raise InvalidInput(f"Message {number} has {LIMITS.swipes} swipes already.")
     swipe = _swipe(state, message.swipes[-1].index + 1, new, message.role)
     rows.insert_swipe(connection, key, number, swipe)
-    return _changed(connection, key, number, now=now, active=swipe.index)
+    learns = message.learnable and _learnable(connection, key, message.character_id)
+    return _changed(connection, key, number, now=now, active=swipe.index, learnable=learns)
 
 
 def choose_swipe(
@@ -252,7 +253,8 @@ def edit(
     )
     changed = replace(current, text=new.text, tokens=new.tokens, tokenizer=new.tokenizer)
     rows.replace_swipe(connection, key, number, changed)
-    return _changed(connection, key, number, now=now)
+    learns = message.learnable and _learnable(connection, key, message.character_id)
+    return _changed(connection, key, number, now=now, learnable=learns)
 
 
 def exclude(
