@@ -125,6 +125,8 @@ def refresh_units(
     What hangs on a swipe that is shown again counts again. The chat is locked already.
     """
     hanging = revision_rows.of_messages(connection, key, numbers, since=since)
+    # What a person saved from a message counts whatever becomes of it.
+    hanging = [revision for revision in hanging if revision.author != "person"]
     if not hanging:
         return
     rows.lock(connection, key.account)
