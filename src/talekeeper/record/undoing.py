@@ -15,7 +15,7 @@ from talekeeper.record.journal import in_its_scope, revise
 from talekeeper.store import memories as rows
 from talekeeper.store import messages as message_rows
 from talekeeper.store import revisions as revision_rows
-from talekeeper.store.keys import ChatKey
+from talekeeper.store.keys import ChatKey, is_id
 
 __all__ = ["History", "history", "undo", "undo_run", "undo_turn"]
 
@@ -84,7 +84,7 @@ def undo_turn(
 def undo_run(connection: Connection, account: str, run: str, *, now: datetime) -> Sequence[Memory]:
     """Take back all that one deeper pass changed. Raises NotFound where there was no such pass."""
     rows.lock(connection, account)
-    found = revision_rows.of_run(connection, account, run)
+    found = revision_rows.of_run(connection, account, run) if is_id(run) else []
     if not found:
         raise NotFound(f"There is no deeper pass {run!r} that changed a memory.")
     return _undo_all(connection, account, found, now)
