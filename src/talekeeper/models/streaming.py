@@ -48,11 +48,17 @@ class Assembly:
 
     @property
     def size(self) -> int:
-        """Characters that came, thoughts and calls included."""
+        """Characters that came, whatever they were for; a chunk counts as one at least, so that a
+        server that sends nothing without end is left too."""
         return self._size
 
     def take(self, chunk: Any) -> None:
         """One chunk, or a whole completion from a server that does not stream."""
+        before = self._size
+        self._take(chunk)
+        self._size = max(self._size, before + 1)
+
+    def _take(self, chunk: Any) -> None:
         usage = field_of(chunk, "usage")
         if usage is not None:
             self._usage = count_of(usage, "prompt_tokens"), count_of(usage, "completion_tokens")
@@ -92,6 +98,7 @@ class Assembly:
                 break
         refusal = field_of(delta, "refusal")
         if isinstance(refusal, str):
+            self._size += len(refusal)
             self.refusal += refusal
         text = joined(field_of(delta, "content"))
         if text:
@@ -146,8 +153,9 @@ class Assembly:
         function = field_of(piece, "function")
         name, arguments = field_of(function, "name"), field_of(function, "arguments")
         call = self._place(field_of(piece, "index"), field_of(piece, "id"), name)
-        if isinstance(name, str) and name and not call.name:
-            call.name = name
+        if isinstance(name, str) and name:
+            self._size += len(name)
+            call.name = call.name or name
         if isinstance(arguments, (dict, list)):
             arguments = json.dumps(arguments, ensure_ascii=False)
         if isinstance(arguments, str):
@@ -187,7 +195,8 @@ def field_of(thing: object, name: str) -> Any:
 def count_of(usage: object, name: str) -> int | None:
     """A count of tokens as a server tells it, if it does."""
     value = field_of(usage, name)
-    return value if isinstance(value, int) and value >= 0 else None
+    counts = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31
+    return value if counts else None
 
 
 def joined(content: object) -> str:

@@ -258,7 +258,13 @@ def test_tokens_come_with_a_chunk_of_their_own(choices: Any) -> None:
     assert (answer.text, answer.prompt_tokens, answer.reply_tokens) == ("Hi.", 7, 3)
 
 
-@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": "7", "completion_tokens": -1}])
+@pytest.mark.parametrize(
+    "usage",
+    [
+        *(None, {}, {"prompt_tokens": "7", "completion_tokens": -1}),
+        {"prompt_tokens": True, "completion_tokens": 2**31},
+    ],
+)
 def test_tokens_that_are_not_told_are_not_known(usage: Any) -> None:
     answer, _ = _heard(_delta(content="Hi."), {"choices": [], "usage": usage})
     assert (answer.prompt_tokens, answer.reply_tokens) == (None, None)
@@ -325,9 +331,11 @@ def test_its_size_counts_all_that_came() -> None:
         _delta(content="12345"),
         _delta(reasoning="123"),
         _calls(_piece("1234", name="x", index=0)),
+        _delta(refusal="No."),
+        *(_delta(), {"choices": []}, {}),
     ):
         assembly.take(_object(chunk))
-    assert assembly.size == 12
+    assert assembly.size == 5 + 3 + 5 + 3 + 3
 
 
 _NAMES = (
