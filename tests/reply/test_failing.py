@@ -167,7 +167,7 @@ def test_only_a_reply_that_is_shown_is_gone_on_with() -> None:
             with pytest.raises(InvalidInput, match="no reply to go on with"):
                 await talk.keeper.reply(talk.chat, mode="continue")
             await talk.keeper.record(talk.chat, "Érase una vez", role="assistant")
-            await talk.keeper.messages.exclude(talk.chat, [2])
+            await talk.keeper.messages.exclude(talk.chat, 2)
             with pytest.raises(InvalidInput, match="no reply to go on with"):
                 await talk.keeper.reply(talk.chat, mode="continue")
             assert talk.server.requests == []

@@ -10,7 +10,7 @@ from talekeeper import Keeper
 from talekeeper.reply import Reply
 from talekeeper.testing import steps
 from tests.conftest import run
-from tests.reply.talking import Talk, add, call, talking
+from tests.reply.talking import Talk, add, call, drop, talking, update
 
 BIRTHDAY = "アンナの誕生日は五月三日です。"
 
@@ -159,5 +159,55 @@ def test_switched_off_while_it_speaks_it_saves_nothing() -> None:
             )
             assert reply.message is not None
             assert await talk.texts(talk.mira) == []
+
+    run(story())
+
+
+def test_what_a_person_edits_while_it_speaks_stays_as_they_wrote_it(database_url: str) -> None:
+    async def change(keeper: Keeper, _: str) -> None:
+        await keeper.memories.edit(1, "Анна живёт в Одессе.")
+        await keeper.memories.move(2, character=None)
+
+    async def story() -> None:
+        async with talking(database_url) as talk:
+            for text in ("Анна живёт в Киеве.", "Luna is Anna's cat."):
+                await talk.keeper.memories.add(text, character=talk.mira)
+            writes = (update(1, "Анна живёт во Львове."), drop(2))
+            talk.server.play([call(*writes), steps.held(steps.answer("Noted."))])
+            reply, _ = await _answered(talk, change)
+            refused = [applied.refused for applied in reply.memories]
+            assert refused == [f"memory {one} was changed meanwhile" for one in (1, 2)]
+            assert await talk.texts(talk.mira) == ["Анна живёт в Одессе."]
+            assert await talk.texts() == ["Luna is Anna's cat."]
+
+    run(story())
+
+
+def test_written_anew_it_changes_what_it_was_shown_though_the_old_swipe_changed_it() -> None:
+    async def story() -> None:
+        async with talking("sqlite://") as talk:
+            await talk.keeper.memories.add("Anna is 30.", character=talk.mira)
+            for age in (31, 32):
+                talk.server.play([call(update(1, f"Anna is {age}.")), steps.answer("Noted.")])
+                again = 2 if age == 32 else None
+                reply = await talk.keeper.reply(talk.chat, replacing=again)
+                assert [applied.refused for applied in reply.memories] == [None]
+                assert await talk.texts(talk.mira) == [f"Anna is {age}."]
+
+    run(story())
+
+
+def test_a_character_deleted_while_it_speaks_files_nothing_where_it_was(database_url: str) -> None:
+    async def story() -> None:
+        async with talking(database_url) as talk:
+            await talk.keeper.record(talk.chat, "Hi.", role="assistant")
+            talk.server.play([call(add(BIRTHDAY)), steps.held(steps.answer("Noted."))])
+            reply, _ = await _answered(
+                talk, lambda keeper, _: keeper.characters.delete(talk.mira), replacing=2
+            )
+            (applied,) = reply.memories
+            assert applied.refused == "that scope is not its to write to"
+            assert await talk.journal() == 0
+            assert await talk.said() == ["Hello.", "Noted."]
 
     run(story())

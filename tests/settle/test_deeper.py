@@ -416,7 +416,7 @@ def test_a_memory_that_a_person_edits_meanwhile_is_left_alone() -> None:
             await reading
             assert await saved(keeper) == ["Alice likes walnuts."]
             (change,) = await changes(keeper, chat)
-            assert change.refused == "The memory was changed meanwhile."
+            assert change.refused == f"Memory {added.memory.id} was changed meanwhile."
 
     run(go())
 

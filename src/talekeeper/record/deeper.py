@@ -166,14 +166,12 @@ def write_pass(
         return False
     if (again.messages, again.scopes) != (reading.messages, reading.scopes):
         return False
-    memory_rows.lock(connection, key.account)
-    changes = [_still(connection, key.account, reading, change) for change in changes]
     swipes = {message.number: message.active for message in reading.messages}
     wanted = [change for change in changes if change.refused is None]
     applied = apply_writes(
         connection,
         key.account,
-        [_write(key, change, swipes) for change in wanted],
+        [_write(reading, change, swipes) for change in wanted],
         author="deeper",
         scopes=tuple(reading.scopes),
         now=now,
@@ -197,27 +195,17 @@ def write_pass(
     return True
 
 
-def _still(
-    connection: Connection, account: str, reading: Reading, change: DeeperChange
-) -> DeeperChange:
-    """The change, refused where its memory is not any more what the model was shown."""
-    if change.refused is not None or change.memory is None:
-        return change
-    found = memory_rows.find(connection, account, change.memory)
-    if found is not None and found[0].version == reading.memories[change.memory].version:
-        return change
-    return replace(change, refused="The memory was changed meanwhile.")
-
-
-def _write(key: ChatKey, change: DeeperChange, swipes: Mapping[int, int]) -> MemoryWrite:
+def _write(reading: Reading, change: DeeperChange, swipes: Mapping[int, int]) -> MemoryWrite:
     number = change.message or 0
     kind = _KINDS[change.action]
+    shown = reading.memories[change.memory].text if change.memory is not None else None
     return MemoryWrite(
         kind=kind,
         memory=change.memory,
         text=change.text if kind != "delete" else None,
         character=change.character,
-        unit=WriteUnit(key.chat, number, swipes[number]),
+        shown=shown,
+        unit=WriteUnit(reading.key.chat, number, swipes[number]),
         quote=change.quote,
         reason=change.reason,
     )

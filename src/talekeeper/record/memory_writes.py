@@ -27,6 +27,7 @@ from talekeeper.models.memory_tools import AddMemory, DeleteMemory, ToolError, a
 from talekeeper.record.journal import add_memory, revise
 from talekeeper.record.memories import similar_to, tokenizer_of
 from talekeeper.record.texts import checked
+from talekeeper.store import characters as character_rows
 from talekeeper.store import memories as rows
 
 __all__ = ["Applied", "MemoryWrite", "Staging", "apply_writes"]
@@ -36,7 +37,8 @@ __all__ = ["Applied", "MemoryWrite", "Staging", "apply_writes"]
 class MemoryWrite:
     """One write. ``memory`` is None for a new one; ``text`` is None where one is deleted.
 
-    ``character`` is the scope: an id, or None for global. ``quote`` and ``reason`` say what it
+    ``character`` is the scope: an id, or None for global. ``shown`` is the text of the memory that
+    the AI was told: what says something else by now is not changed by it. ``quote`` and ``reason`` say what it
     rests on, ``unit`` the message it hangs on.
     """
 
@@ -44,6 +46,7 @@ class MemoryWrite:
     memory: int | None = None
     text: str | None = None
     character: str | None = None
+    shown: str | None = None
     unit: WriteUnit | None = None
     quote: str | None = None
     reason: str | None = None
@@ -162,9 +165,7 @@ class Staging:
         if before is not None and before.kind == "add":
             write = replace(before, text=text)
         else:
-            write = MemoryWrite(
-                kind="update", memory=known.stored, text=text, character=known.character
-            )
+            write = replace(self._change(known), kind="update", text=text)
         self._stage(known.handle, write)
         return {"id": known.handle}
 
@@ -175,9 +176,15 @@ class Staging:
             del self._writes[known.handle]
             self._made += 1
         else:
-            write = MemoryWrite(kind="delete", memory=known.stored, character=known.character)
-            self._stage(known.handle, write)
+            self._stage(known.handle, self._change(known))
         return {"id": known.handle}
+
+    def _change(self, known: _Known) -> MemoryWrite:
+        """The write that deletes a stored memory, if it is still what the model was shown."""
+        shown = self._memories[known.stored].text if known.stored is not None else None
+        return MemoryWrite(
+            kind="delete", memory=known.stored, character=known.character, shown=shown
+        )
 
     def _changeable(self, handle: str) -> _Known:
         known = self._known.get(handle.strip().removeprefix("#").strip())
@@ -211,15 +218,19 @@ def apply_writes(
     run: str | None = None,
 ) -> list[Applied]:
     """Apply an AI's writes, each that still can be. None touches a pinned memory, or another scope
-    than ``scopes``; none adds to a full scope."""
+    than ``scopes`` that are there; none adds to a full scope, or changes what was changed since the
+    AI was shown it."""
     if not writes:
         return []
     rows.lock(connection, account)
+    scopes = [scope for scope in scopes if _exists(connection, account, scope)]
     there = {memory.id: memory for memory in rows.listed(connection, account, scopes)}
+    # As it is before the first of them: one may follow another.
+    changed = {write.memory for write in writes if _changed(write, there)}
     tokenizer = tokenizer_of(connection, account)
     found: list[Applied] = []
     for write in writes:
-        refused = _refused(write, there, scopes)
+        refused = _refused(write, there, scopes, changed)
         if refused is not None:
             found.append(Applied(write=write, refused=refused))
             continue
@@ -261,8 +272,23 @@ def apply_writes(
     return found
 
 
+def _exists(connection: Connection, account: str, scope: str | None) -> bool:
+    """Whether a scope is there: a character may have been deleted."""
+    return scope is None or character_rows.get(connection, account, scope) is not None
+
+
+def _changed(write: MemoryWrite, there: Mapping[int, Memory]) -> bool:
+    """Whether a memory is not any more what the AI was shown; its version is not asked, which grows
+    when a swipe makes place for another too."""
+    memory = there.get(write.memory) if write.memory is not None else None
+    return memory is not None and (memory.text, memory.character) != (write.shown, write.character)
+
+
 def _refused(
-    write: MemoryWrite, there: Mapping[int, Memory], scopes: Collection[str | None]
+    write: MemoryWrite,
+    there: Mapping[int, Memory],
+    scopes: Collection[str | None],
+    changed: Collection[int | None],
 ) -> str | None:
     """Why a write cannot be applied any more."""
     if write.memory is None:
@@ -276,7 +302,9 @@ def _refused(
     memory = there.get(write.memory)
     if memory is None:
         return f"memory {write.memory} is not there"
-    return f"memory {write.memory} is pinned" if memory.pinned else None
+    if memory.pinned:
+        return f"memory {write.memory} is pinned"
+    return f"memory {write.memory} was changed meanwhile" if memory.id in changed else None
 
 
 def _state(memory: Memory) -> State:
