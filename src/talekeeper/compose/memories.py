@@ -109,16 +109,19 @@ class _Writer:
     def block(self, memory: MemoryLine, kind: Kind) -> Block:
         voice = self._voice
         source = f"memory:{memory.id}"
-        said = voice.expand(
-            memory.text, source, speaker=voice.material.spoken.get(memory.character or "")
+        said = voice.expand_names(
+            memory.text,
+            voice.material.spoken.get(memory.character or ""),
+            most=LIMITS.memory_characters,
         )
         can_change = not memory.pinned and memory.character in self._own
         mark = f"#{memory.id} " if self._numbered and can_change else ""
         day = memory.updated_at.astimezone(self._zone).date().isoformat()
         recent = self._since is None or memory.updated_at >= self._since
         known = said is memory.text and memory.tokenizer == voice.tokenizer.name
-        if "\n" in said:
-            said, known = said.replace("\n", "\n  "), False
+        lines = said.splitlines()
+        if lines != [said]:  # Whatever divides lines: a memory stays one item of the list.
+            said, known = "\n  ".join(lines), False
         tokens = memory.tokens if known else voice.tokenizer.count(said)
         return Block(
             kind=kind,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from talekeeper.compose.request import Material, Request
 from talekeeper.domain.chat import LiveMessage, ToolCall
 from talekeeper.domain.limits import LIMITS
-from talekeeper.text.macros import MacroValues, expand
+from talekeeper.text.macros import MacroValues, expand, expand_names
 from talekeeper.text.tokens import Tokenizer, tokenizer_named
 
 __all__ = ["Voice"]
@@ -45,13 +45,28 @@ class Voice:
                 personality=card.personality,
                 scenario=card.scenario,
                 examples=card.mes_example,
-                group=tuple(material.members) if len(material.members) > 1 else (),
+                group=self._group(),
                 original=original,
                 now=self.request.now,
                 last_message=self._last_message(),
                 seed=f"{material.seed}/{place}",
             ),
         )
+
+    def expand_names(self, text: str, speaker: str | None, *, most: int) -> str:
+        """``text`` with the macros of names filled in, by at most ``most`` characters, and no
+        others; ``speaker`` as in ``expand``."""
+        material = self.material
+        values = MacroValues(
+            user=material.user_name,
+            char=speaker or material.speaker_name,
+            group=self._group(),
+        )
+        return expand_names(text, values, most=most)
+
+    def _group(self) -> tuple[str, ...]:
+        members = self.material.members
+        return tuple(members) if len(members) > 1 else ()
 
     def _last_message(self) -> str:
         """The newest message; an input is one already, so that recording it changes nothing."""

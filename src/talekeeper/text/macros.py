@@ -16,7 +16,7 @@ from struct import unpack
 from talekeeper.domain.limits import LIMITS
 from talekeeper.text.graphemes import reversed_text
 
-__all__ = ["MacroValues", "expand", "has_macros"]
+__all__ = ["MacroValues", "expand", "expand_names", "has_macros"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,6 +70,11 @@ _BRACES = r"(?P<braces>\{+(?=\{\{(?!\{)))|(?P<open>\{\{)|(?P<close>\}\})"
 _FLAGS = re.IGNORECASE | re.ASCII
 _TOKEN = re.compile(f"{_KNOWN}|{_BRACES}", _FLAGS)
 _ANY = re.compile(_KNOWN, _FLAGS)
+_NAMED = re.compile(
+    rf"\{{\{{(?!\{{)\s*+(?P<plain>{'|'.join(n for n in _NAMES if n != 'bot')})\s*+\}}\}}"
+    rf"|<(?P<tag>{'|'.join(_NAMES)})>",
+    _FLAGS,
+)
 
 _NESTED_CALLS = 4
 """Calls within calls (``{{reverse:{{random:…}}}}``) that are expanded; deeper ones stay as they
@@ -111,6 +116,34 @@ def expand(text: str, values: MacroValues) -> str:
     if "{{" not in text and "<" not in text:
         return text
     return _Expansion(values).expand(text, "", ())
+
+
+def expand_names(text: str, values: MacroValues, *, most: int) -> str:
+    """The text with the macros that stand for names replaced, as ``expand`` does it; all others
+    stay as they are.
+
+    What is put in has together at most ``most`` characters; what would go beyond stays unexpanded.
+    """
+    if "{{" not in text and "<" not in text:
+        return text
+    names = {
+        "user": values.user,
+        "char": values.char,
+        "bot": values.char,
+        "group": ", ".join(values.group) or values.char,
+    }
+    names["charifnotgroup"] = names["group"]
+    room = most
+
+    def name(found: re.Match[str]) -> str:
+        nonlocal room
+        put = names[(found["plain"] or found["tag"]).lower()]
+        if len(put) > room:
+            return found[0]
+        room -= len(put)
+        return put
+
+    return _NAMED.sub(name, text)
 
 
 class _Put(str):
