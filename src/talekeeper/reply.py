@@ -18,7 +18,7 @@ from talekeeper.compose.recollect import writable
 from talekeeper.compose.request import Material, Request
 from talekeeper.domain.block import Context
 from talekeeper.domain.chat import Message, ToolCall
-from talekeeper.domain.errors import ModelError, ToolsUnsupported
+from talekeeper.domain.errors import InvalidInput, ModelError, NotFound, ToolsUnsupported
 from talekeeper.domain.limits import LIMITS
 from talekeeper.domain.usage import Usage
 from talekeeper.models.chat_model import Answer, ChatModel
@@ -45,7 +45,8 @@ class Reply:
     """What came of asking for a reply.
 
     ``message`` holds it now. It is None where nothing was recorded, and ``why_not`` says why: what
-    it answers was changed meanwhile, it speaks for the user, or it was stopped before a word came.
+    it answers was changed meanwhile, the chat takes it no more, it speaks for the user, or it was
+    stopped before a word came.
     ``memories`` are the writes it made, each done or refused. ``stopped`` tells that it was stopped
     and may end in the middle.
     """
@@ -116,24 +117,23 @@ class Replier:
         """
         asked = await self._ask(chat, request, settings)
         spoken = _Spoken()
-        while True:
+        try:
             try:
                 stopped = await self._stoppable(asked, spoken, on_text, on_call, stop)
-                break
             except ToolsUnsupported:
-                if not asked.context.tools or spoken.parts:
+                # Who took them once takes tools: then something else is wrong.
+                if not asked.context.tools or spoken.usage or spoken.parts:
                     raise
                 self._takes_tools = False
-                spoken.asking = None
                 asked = await self._ask(chat, request, settings)
-            except (ModelError, anyio.get_cancelled_exc_class()):
-                with anyio.CancelScope(shield=True):
-                    await self._note(spoken)
-                raise
+                stopped = await self._stoppable(asked, spoken, on_text, on_call, stop)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._note(spoken)
         return await self._record(chat, request, asked, spoken, stopped)
 
     async def _note(self, spoken: _Spoken) -> None:
-        """Note what was asked, where nothing else is recorded."""
+        """Note what was asked, whatever becomes of the answer."""
         desk, usage = self._desk, spoken.spent(self.model.name)
         if usage:
             await desk.write(
@@ -159,20 +159,21 @@ class Replier:
             await self._speak(asked, spoken, on_text, on_call)
             return False
         done = False
-        failure: ModelError | None = None
-        async with anyio.create_task_group() as tasks:
+        failure: BaseException | None = None
+        try:
+            async with anyio.create_task_group() as tasks:
 
-            async def wait() -> None:
-                await stop.wait()
-                tasks.cancel_scope.cancel()
+                async def wait() -> None:
+                    await stop.wait()
+                    tasks.cancel_scope.cancel()
 
-            tasks.start_soon(wait)
-            try:
+                tasks.start_soon(wait)
                 await self._speak(asked, spoken, on_text, on_call)
                 done = True
-            except ModelError as error:
-                failure = error
-            tasks.cancel_scope.cancel()
+                tasks.cancel_scope.cancel()
+        except BaseExceptionGroup as group:
+            # Waiting never fails: it is what speaking raised, which comes out as it is.
+            failure = group.exceptions[0]
         if failure is not None:
             raise failure
         return not done
@@ -218,9 +219,7 @@ class Replier:
             why_not = "It speaks for the user: send it, or change it first."
         elif not text.strip():
             why_not = "It was stopped before a word came."
-        if why_not is not None:
-            await self._note(spoken)
-        else:
+        if why_not is None:
             new = NewReply(
                 text=text,
                 speaker=material.speaker_id or material.speaker.name,
@@ -228,19 +227,17 @@ class Replier:
                 reasoning="\n\n".join(filter(None, spoken.reasoning)),
                 writes=asked.staging.writes,
                 scopes=asked.scopes,
-                usage=spoken.spent(self.model.name),
             )
-            recorded = await desk.write(
-                record_reply,
-                desk.key(chat),
-                new,
-                asked.basis,
-                now=desk.clock(),
-                new_id=desk.new_id,
-            )
-            message, applied = recorded.message, list(recorded.writes)
-            if message is None:
-                why_not = "What it answers was changed or deleted meanwhile."
+            try:
+                recorded = await desk.write(
+                    record_reply, desk.key(chat), new, asked.basis, now=desk.clock()
+                )
+            except (NotFound, InvalidInput) as error:
+                why_not = f"It cannot be recorded in the chat as it is now: {error}"
+            else:
+                message, applied = recorded.message, list(recorded.writes)
+                if message is None:
+                    why_not = "What it answers was changed or deleted meanwhile."
         return Reply(
             text=text,
             speaker=material.speaker_name,

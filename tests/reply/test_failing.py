@@ -174,3 +174,35 @@ def test_only_a_reply_that_is_shown_is_gone_on_with() -> None:
             assert await talk.said() == ["Hello.", "Érase una vez"]
 
     run(story())
+
+
+def test_tools_refused_after_they_were_called_are_offered_the_next_time() -> None:
+    async def story() -> None:
+        async with talking("sqlite://", call(add(BIRTHDAY)), NO_TOOLS) as talk:
+            with pytest.raises(ToolsUnsupported):
+                await talk.keeper.reply(talk.chat)
+            await _nothing_came(talk)
+            assert await talk.used() == 1
+            talk.server.play([steps.answer("Hello, Anna.")])
+            await talk.keeper.reply(talk.chat)
+            assert "tools" in talk.server.requests[-1].body
+
+    run(story())
+
+
+@pytest.mark.parametrize("stop", [None, anyio.Event()], ids=["no stop", "stop"])
+def test_an_error_of_the_callers_own_comes_out_bare_and_the_usage_is_noted(
+    stop: anyio.Event | None,
+) -> None:
+    def on_text(piece: str) -> None:
+        raise LookupError(piece)
+
+    async def story() -> None:
+        script = (call(add(BIRTHDAY)), steps.answer("Hello, Anna."))
+        async with talking("sqlite://", *script) as talk:
+            with pytest.raises(LookupError):
+                await talk.keeper.reply(talk.chat, on_text=on_text, stop=stop)
+            await _nothing_came(talk)
+            assert await talk.used() == 2
+
+    run(story())

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from talekeeper import InvalidInput, Keeper
+from talekeeper import Keeper
 from talekeeper.domain.limits import LIMITS
 from talekeeper.testing import Ids, TickingClock, steps
 from tests.conftest import run
@@ -221,13 +221,16 @@ def test_an_order_as_a_text_stays_one_line_of_the_list() -> None:
 
 
 @pytest.mark.parametrize("text", ["Nul\u0000 here.", "Half \ud83d a sign."], ids=["nul", "half"])
-def test_a_reply_that_cannot_be_kept_leaves_nothing(text: str) -> None:
+def test_what_of_a_reply_cannot_be_stored_is_replaced(database_url: str, text: str) -> None:
     async def story() -> None:
-        async with talking("sqlite://", call(add("Anna is 30.")), steps.answer(text)) as talk:
-            with pytest.raises(InvalidInput):
-                await talk.keeper.reply(talk.chat)
-            assert await talk.said() == ["Hello."]
-            assert await talk.journal() == 0
+        answer = steps.thoughts(text, thought="Nul\u0000 too.")
+        async with talking(database_url, call(add("Anna is 30.")), answer) as talk:
+            reply = await talk.keeper.reply(talk.chat)
+            assert reply.message is not None
+            kept = text.replace("\u0000", "\ufffd").replace("\ud83d", "\ufffd")
+            assert await talk.said() == ["Hello.", kept]
+            assert reply.message.swipes[0].reasoning == "Nul\ufffd too."
+            assert await talk.texts(talk.mira) == ["Anna is 30."]
 
     run(story())
 

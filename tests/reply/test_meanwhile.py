@@ -211,3 +211,62 @@ def test_a_character_deleted_while_it_speaks_files_nothing_where_it_was(database
             assert await talk.said() == ["Hello.", "Noted."]
 
     run(story())
+
+
+GONE: dict[str, Change] = {
+    "left": lambda keeper, chat: _leave(keeper, chat, "Mira"),
+    "deleted": lambda keeper, chat: _delete(keeper, "Mira"),
+    "chat deleted": lambda keeper, chat: keeper.chats.delete(chat),
+}
+
+
+async def _leave(keeper: Keeper, chat: str, name: str) -> None:
+    await keeper.characters.add(name="Boris")
+    await keeper.chats.join(chat, "Boris")
+    await keeper.chats.leave(chat, name)
+
+
+async def _delete(keeper: Keeper, name: str) -> None:
+    await keeper.characters.delete((await keeper.characters.get(name)).id)
+
+
+@pytest.mark.parametrize("kind", GONE)
+def test_a_reply_of_who_is_gone_is_told_and_its_usage_noted(database_url: str, kind: str) -> None:
+    async def story() -> None:
+        async with talking(database_url) as talk:
+            talk.server.play([call(add(BIRTHDAY)), steps.held(steps.answer("Noted."))])
+            found: list[Reply] = []
+
+            async def reply() -> None:
+                found.append(await talk.keeper.reply(talk.chat))
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(reply)
+                await talk.server.asked(2)
+                await GONE[kind](talk.keeper, talk.chat)
+                talk.server.go_on()
+            (told,) = found
+            assert (told.text, told.message) == ("Noted.", None)
+            assert "cannot be recorded in the chat as it is now: " in (told.why_not or "")
+            assert (await talk.journal(), await talk.used()) == (0, 2)
+
+    run(story())
+
+
+def test_of_two_replies_at_once_to_the_same_one_is_recorded(database_url: str) -> None:
+    async def story() -> None:
+        async with talking(database_url, steps.held(steps.answer("Noted."))) as talk:
+            found: list[Reply] = []
+
+            async def reply() -> None:
+                found.append(await talk.keeper.reply(talk.chat))
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(reply)
+                tasks.start_soon(reply)
+                await talk.server.asked(2)
+                talk.server.go_on()
+            assert sorted(one.message is None for one in found) == [False, True]
+            assert await talk.said() == ["Hello.", "Noted."]
+
+    run(story())

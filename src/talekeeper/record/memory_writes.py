@@ -38,8 +38,8 @@ class MemoryWrite:
     """One write. ``memory`` is None for a new one; ``text`` is None where one is deleted.
 
     ``character`` is the scope: an id, or None for global. ``shown`` is the text of the memory that
-    the AI was told: what says something else by now is not changed by it. ``quote`` and ``reason`` say what it
-    rests on, ``unit`` the message it hangs on.
+    the AI was told: what says something else by now is not changed by it. ``quote`` and ``reason``
+    say what it rests on, ``unit`` the message it hangs on.
     """
 
     kind: Literal["add", "update", "delete"]

@@ -1,6 +1,6 @@
 """Recording what a model replied: the text and the memories it wrote, in one transaction."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -9,11 +9,10 @@ from sqlalchemy import Connection
 from talekeeper.domain.chat import Message
 from talekeeper.domain.errors import InvalidInput
 from talekeeper.domain.memory import WriteUnit
-from talekeeper.domain.usage import Usage
 from talekeeper.record import messages as units
 from talekeeper.record.memory_writes import Applied, MemoryWrite, apply_writes
 from talekeeper.record.messages import NewMessage, NewSwipe
-from talekeeper.record.usage import note_usage
+from talekeeper.record.texts import storable
 from talekeeper.store import chats as chat_rows
 from talekeeper.store import messages as rows
 from talekeeper.store import participants as participant_rows
@@ -26,11 +25,14 @@ __all__ = ["Basis", "NewReply", "Recorded", "basis_of", "record_reply"]
 class Basis:
     """What a reply answers: the turn, by its first message, and what that said.
 
-    ``continued`` is the message that is gone on with, ``replaced`` the one that is written anew.
+    ``newest`` is the last message where only one character could speak: a second reply to the same
+    is none. ``continued`` is the message that is gone on with, ``replaced`` the one that is written
+    anew.
     """
 
     turn: int | None
     said: tuple[int, str] | None
+    newest: int | None = None
     replaced: int | None = None
     continued: tuple[int, int, str] | None = None
 
@@ -52,9 +54,11 @@ def basis_of(
         last = newest[0]
     else:
         return Basis(turn=None, said=None)
+    alone = replacing is None and len(participant_rows.of_chat(connection, key)) == 1
     return Basis(
         turn=last.turn,
         said=_said(connection, key, last.turn),
+        newest=last.number if alone else None,
         replaced=replacing,
         continued=(last.number, last.active, last.text) if continuing else None,
     )
@@ -69,7 +73,7 @@ def _said(connection: Connection, key: ChatKey, number: int) -> tuple[int, str] 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NewReply:
     """What a model replied. ``speaker`` is a participant's id or name; ``scopes`` are those its
-    ``writes`` may touch."""
+    ``writes`` may touch. What of the texts cannot be stored is replaced by U+FFFD."""
 
     text: str
     speaker: str
@@ -77,7 +81,6 @@ class NewReply:
     reasoning: str = ""
     writes: Sequence[MemoryWrite] = ()
     scopes: Collection[str | None] = ()
-    usage: Sequence[Usage] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -96,24 +99,26 @@ def record_reply(
     basis: Basis,
     *,
     now: datetime,
-    new_id: Callable[[], str],
 ) -> Recorded:
     """Record a reply with its memory writes, or neither where what it answers changed meanwhile.
 
-    What it took is noted in both cases. Raises NotFound where the chat is gone.
+    Raises NotFound where the chat or the speaker is gone, InvalidInput where nothing more fits.
     """
     chat_rows.state(connection, key, lock=True)
-    note_usage(connection, key.account, new.usage, now=now, new_id=new_id)
     continuing = basis.continued is not None
     if basis.replaced is not None and not list(rows.there(connection, key, [basis.replaced])):
         return Recorded(message=None)
     found = basis_of(connection, key, replacing=basis.replaced, continuing=continuing)
+    if basis.newest is None or found.newest is None:
+        # Somebody joined or left; that alone changes nothing of what is answered.
+        found = replace(found, newest=basis.newest)
     if found != basis:
         return Recorded(message=None)
-    swipe = NewSwipe(text=new.text, sent_at=now, model=new.model, reasoning=new.reasoning or None)
+    text, reasoning = storable(new.text), storable(new.reasoning) or None
+    swipe = NewSwipe(text=text, sent_at=now, model=new.model, reasoning=reasoning)
     if basis.continued is not None:
         number, _, before = basis.continued
-        message = units.edit(connection, key, number, before + new.text, now=now)
+        message = units.edit(connection, key, number, before + text, now=now)
     elif basis.replaced is not None:
         message = units.add_swipe(connection, key, basis.replaced, swipe, now=now)
     else:
