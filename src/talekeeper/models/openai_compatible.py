@@ -33,7 +33,17 @@ _MOST_SAID = 300
 _THOUGHTS = 2_048
 """Tokens that a model which thinks may write before its answer."""
 
-_TOOLS = re.compile(r"\b(?:tools?|tool_choice|functions?)\b", re.IGNORECASE)
+_CALLING = r"(?:tools?|tool[ -](?:use|calling|calls)|functions?|function[ -](?:calling|calls))"
+_NO_TOOLS = re.compile(
+    rf"(?:not|n't|\bno [^.]{{0,40}}) support(?: for)? {_CALLING}\b"
+    rf"|\b{_CALLING}[`'\"]? (?:(?:is|are) )?(?:not supported|unsupported)\b"
+    r"|\btool[_ -]choice\b"
+    r"|\b(?:unknown|unrecognized|unexpected|unsupported) (?:\w+ )?"
+    r"(?:field|param|parameter|argument)s?(?: supplied)?\W{1,4}tools\b",
+    re.IGNORECASE,
+)
+"""What endpoints say whose model takes no tools; other errors speak of tools too, as of what took
+too much of the context."""
 
 _LONGEST_TOKEN = 16
 _ENDLESS = 20_000
@@ -205,7 +215,8 @@ class OpenAICompatible:
             yield
         except openai.APIStatusError as error:
             refused = self._refused(error)
-            if tools and refused.permanent and _TOOLS.search(error.message):
+            named = error.param in ("tools", "tool_choice") or _NO_TOOLS.search(error.message)
+            if tools and refused.permanent and named:
                 raise ToolsUnsupported(str(refused), permanent=True) from None
             raise refused from None
         except (openai.APITimeoutError, TimeoutError):

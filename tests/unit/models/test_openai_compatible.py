@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from talekeeper.domain.errors import ModelError
+from talekeeper.domain.errors import ModelError, ToolsUnsupported
 from talekeeper.models.chat_model import Endpoint
+from talekeeper.models.memory_tools import MEMORY_TOOLS
 from talekeeper.models.openai_compatible import OpenAICompatible
 from talekeeper.testing import FakeModelServer, ModelRequest, Step, steps
 from tests.conftest import run
@@ -260,3 +261,60 @@ def test_a_parameter_that_stays_wrong_is_an_error() -> None:
     for name in ("max_tokens", "temperature", "messages"):
         error = _error(steps.error(400, "Wrong.", param=name))
         assert error.permanent
+
+
+def _refusal_of_tools(step: Step) -> ModelError:
+    async def go() -> None:
+        async with FakeModelServer([step]) as server:
+            model = OpenAICompatible(Endpoint(base_url=server.base_url, model="fake-model"))
+            try:
+                await model.stream(
+                    MESSAGES, tools=MEMORY_TOOLS, most_tokens=50, on_text=lambda _: None
+                )
+            finally:
+                await model.close()
+
+    with pytest.raises(ModelError) as caught:
+        run(go())
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "registry.ollama.ai/library/tiny does not support tools",
+        "The model does not support Function Calling.",
+        "This model doesn't support tool use.",
+        "No endpoints found that support tool use.",
+        "`tool calling` is not supported with this model",
+        "Tools are not supported.",
+        '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set',
+        "Unsupported value: tool_choice",
+        "Unrecognized request argument supplied: tools",
+        "Unknown field 'tools'",
+        "unexpected keyword argument 'tools'",
+        "Unsupported parameter: tools",
+    ],
+)
+def test_who_takes_no_tools_says_so_in_many_ways(said: str) -> None:
+    assert isinstance(_refusal_of_tools(steps.error(400, said)), ToolsUnsupported)
+
+
+def test_a_parameter_that_is_named_tools_is_refused_too() -> None:
+    refused = _refusal_of_tools(steps.error(400, "Extra inputs.", param="tools"))
+    assert isinstance(refused, ToolsUnsupported)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "You requested 9000 tokens (8000 in the messages, 500 in the functions).",
+        "The messages and tools are too long.",
+        "An assistant message with tool_calls must be followed by tool messages.",
+        "Billing functions are down.",
+    ],
+)
+def test_an_error_that_merely_speaks_of_tools_is_no_refusal_of_them(said: str) -> None:
+    refused = _refusal_of_tools(steps.error(400, said))
+    assert refused.permanent
+    assert not isinstance(refused, ToolsUnsupported)
