@@ -4,6 +4,7 @@ Nothing is recorded until the model is done: the text and the memories it wrote 
 or not at all. It does not know how a prompt is made, nor how a model is reached.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -38,6 +39,9 @@ OnCall = Callable[[ToolCall, str], None]
 """Told each tool call with its result, which is JSON."""
 
 _LEAST_ROOM = 64
+
+_MOST_CALLS = 2 * LIMITS.memory_writes
+"""Tool calls of one answer that are looked at: some may be wrong, and asked for again."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -185,8 +189,9 @@ class Replier:
         count = tokenizer_named(asked.material.settings.tokenizer).count
         room = max(_LEAST_ROOM, asked.material.settings.reserve)
         for turn in range(LIMITS.reply_calls):
-            # The last answer is to be a text.
-            tools = asked.context.tools if turn < LIMITS.reply_calls - 1 else ()
+            # The last answer is to be a text, and so is one that has hardly room for more.
+            last = turn == LIMITS.reply_calls - 1 or (turn > 0 and room <= _LEAST_ROOM)
+            tools = () if last else asked.context.tools
             hear = _Ear(spoken, on_text, continuing=asked.basis.continued is not None)
             spoken.asking, spoken.since = list(messages), len(spoken.parts)
             answer = await self.model.stream(messages, tools=tools, most_tokens=room, on_text=hear)
@@ -196,7 +201,8 @@ class Replier:
             if not tools or not answer.calls:
                 break
             results = [
-                (call, asked.staging.call(call.name, call.arguments)) for call in answer.calls
+                (call, asked.staging.call(call.name, call.arguments))
+                for call in answer.calls[:_MOST_CALLS]
             ]
             if on_call is not None:
                 for call, result in results:
@@ -309,7 +315,7 @@ def _as_messages(
         {
             "id": call.id,
             "type": "function",
-            "function": {"name": call.name, "arguments": call.arguments},
+            "function": {"name": call.name, "arguments": _as_object(call.arguments)},
         }
         for call, _ in results
     ]
@@ -320,6 +326,14 @@ def _as_messages(
         {"role": "tool", "tool_call_id": call.id, "content": result} for call, result in results
     ]
     return said
+
+
+def _as_object(arguments: str) -> str:
+    """The arguments as they were, if they are a JSON object: servers refuse what is none."""
+    try:
+        return arguments if isinstance(json.loads(arguments), dict) else "{}"
+    except (ValueError, RecursionError):
+        return "{}"
 
 
 def _finished(text: str, asked: _Asked, request: Request) -> str:

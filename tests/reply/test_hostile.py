@@ -16,13 +16,14 @@ LUNA = "Анна никогда не забудет кошку Луну."
 
 
 async def _answers(talk: Talk, *calls: tuple[str, Any]) -> list[dict[str, Any]]:
-    """What the model is told of its calls, all made in one answer; it replies with a text then."""
+    """What the model is told of its calls, all made in one answer, of which the first ten count; it
+    replies with a text then."""
     talk.server.play([steps.calling(*calls), steps.answer("Well.")])
     found: list[dict[str, Any]] = []
     await talk.keeper.reply(
         talk.chat, "Go on.", on_call=lambda _, result: found.append(json.loads(result))
     )
-    assert len(found) == len(calls)
+    assert len(found) == min(len(calls), 2 * LIMITS.memory_writes)
     return found
 
 
@@ -97,8 +98,9 @@ def test_no_id_of_whatever_kind_reaches_what_is_not_there() -> None:
         async with talking("sqlite://") as talk:
             await talk.keeper.memories.add("Anna is 30.", character=talk.mira)
             for way in (drop, lambda one: update(one, "Gone.")):
-                answers = await _answers(talk, *(way(one) for one in ids))
-                assert _all_refused(answers)
+                for at in range(0, len(ids), 10):
+                    answers = await _answers(talk, *(way(one) for one in ids[at : at + 10]))
+                    assert _all_refused(answers)
             assert await talk.texts(talk.mira) == ["Anna is 30."]
             assert await talk.journal() == 1
 
@@ -114,10 +116,11 @@ def test_of_two_hundred_calls_in_one_answer_only_so_many_write(database_url: str
             answers = await _answers(talk, *calls)
             done = [answer["ok"] for answer in answers]
             assert sum(done) == len(await talk.texts()) == LIMITS.memory_writes
-            assert _all_refused(
-                [a for a in answers if not a["ok"]][-100:], "No more than 5 memories"
-            )
+            assert _all_refused(answers[-1:], "No more than 5 memories")
             assert await talk.journal() == LIMITS.memory_writes
+            # What is left out is not told again either.
+            _, said, *told = talk.server.requests[-1].messages[-12:]
+            assert len(said["tool_calls"]) == len(told) == 2 * LIMITS.memory_writes
 
     run(story())
 
@@ -180,7 +183,8 @@ def test_calls_that_are_none_are_refused_and_the_reply_goes_on() -> None:
     async def story() -> None:
         async with talking("sqlite://") as talk:
             await talk.keeper.memories.add("Anna is 30.", character=talk.mira)
-            assert _all_refused(await _answers(talk, *BAD_CALLS))
+            for at in range(0, len(BAD_CALLS), 10):
+                assert _all_refused(await _answers(talk, *BAD_CALLS[at : at + 10]))
             assert (await talk.said())[-1] == "Well."
             assert await talk.texts(talk.mira) == ["Anna is 30."]
 
@@ -256,5 +260,30 @@ def test_full_scopes_take_nothing_more_from_a_model(database_url: str) -> None:
             assert [answer["ok"] for answer in answers] == [False, True, True]
             assert "no more fit" in answers[0]["error"]
             assert len(await talk.texts(talk.mira)) == LIMITS.memories
+
+    run(story())
+
+
+def test_arguments_that_are_no_object_are_told_again_as_an_empty_one() -> None:
+    given = ["{", "[]", "null", "[" * 10_000, '{"text": "Anna is 30."}']
+
+    async def story() -> None:
+        async with talking("sqlite://") as talk:
+            await _answers(talk, *(("add_memory", one) for one in given))
+            (said,) = [m for m in talk.server.requests[-1].messages if m.get("tool_calls")]
+            again = [call["function"]["arguments"] for call in said["tool_calls"]]
+            assert again == ["{}"] * 4 + given[-1:]
+
+    run(story())
+
+
+def test_without_room_for_more_no_tools_are_offered() -> None:
+    async def story() -> None:
+        script = (call(add("安娜 " * 150)), steps.answer("Well."))
+        async with talking("sqlite://", *script) as talk:
+            reply = await talk.keeper.reply(talk.chat, settings={"reserve": 200})
+            assert reply.text == "Well."
+            offered = ["tools" in request.body for request in talk.server.requests]
+            assert offered == [True, False]
 
     run(story())

@@ -6,7 +6,7 @@ from dataclasses import replace
 import anyio
 import pytest
 
-from talekeeper import InvalidInput
+from talekeeper import InvalidInput, NotFound
 from talekeeper.domain.memory import WriteUnit
 from talekeeper.testing import steps
 from tests.conftest import run
@@ -156,6 +156,45 @@ def test_what_goes_takes_its_writes_along(database_url: str, way: str) -> None:
             else:
                 await keeper.messages.delete_turn(talk.chat, 2)
             assert await talk.texts(talk.mira) == ["Anna is 30."]
+
+    run(story())
+
+
+@pytest.mark.parametrize("way", ["rewind", "delete", "chat"])
+def test_what_nothing_can_bring_back_is_deleted_for_good(database_url: str, way: str) -> None:
+    async def story() -> None:
+        script = (
+            *(call(add(BIRTHDAY)), steps.answer("First.")),
+            *(call(add(ALLERGY)), steps.answer("Second.")),
+        )
+        async with talking(database_url, *script) as talk:
+            keeper = talk.keeper
+            await keeper.reply(talk.chat)
+            await keeper.reply(talk.chat, replacing=2)
+            assert not (await keeper.memories.history(1)).present
+            if way == "rewind":
+                await keeper.chats.rewind(talk.chat, 1)
+            elif way == "delete":
+                await keeper.messages.delete(talk.chat, 2)
+            else:
+                await keeper.chats.delete(talk.chat)
+            with pytest.raises(NotFound, match="no memory 1"):
+                await keeper.memories.history(1)
+            if way == "chat":
+                assert await talk.texts(talk.mira) == [ALLERGY]
+            else:
+                assert await talk.journal() == 0
+
+    run(story())
+
+
+def test_what_is_in_the_trash_stays_there_when_its_message_goes(database_url: str) -> None:
+    async def story() -> None:
+        async with talking(database_url, call(add(BIRTHDAY)), steps.answer("Noted.")) as talk:
+            await talk.keeper.reply(talk.chat)
+            await talk.keeper.memories.delete(1)
+            await talk.keeper.chats.rewind(talk.chat, 0)
+            assert (await talk.keeper.memories.restore(1)).text == BIRTHDAY
 
     run(story())
 
