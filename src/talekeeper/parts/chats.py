@@ -113,13 +113,7 @@ class Chats:
 
     async def delete(self, chat: str) -> None:
         """Delete a chat and all that hangs on it. Characters and personas stay."""
-        key = self._desk.key(chat)
-
-        def unit(connection: Connection) -> None:
-            rows.state(connection, key, lock=True)
-            rows.remove(connection, key)
-
-        await self._desk.write(unit)
+        await self._desk.write(chats.delete, self._desk.key(chat))
 
     async def _changed(self, chat: str, change: Callable[..., object], *args: object) -> Chat:
         key, now = self._desk.key(chat), self._desk.clock()

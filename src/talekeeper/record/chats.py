@@ -12,10 +12,13 @@ from talekeeper.domain.errors import InvalidInput, NotFound
 from talekeeper.domain.limits import LIMITS
 from talekeeper.record import messages as message_units
 from talekeeper.record import people
+from talekeeper.record.journal import purge_unseen
 from talekeeper.record.messages import NewMessage, NewSwipe
 from talekeeper.record.texts import checked_name
 from talekeeper.store import chats as chat_rows
+from talekeeper.store import memories as memory_rows
 from talekeeper.store import participants as participant_rows
+from talekeeper.store import revisions as revision_rows
 from talekeeper.store.keys import ChatKey
 from talekeeper.store.participants import Participant
 
@@ -93,6 +96,17 @@ def join_named(
     """Add characters, named by id or name, to a chat."""
     found = [people.character_named(connection, key.account, name) for name in names]
     join(connection, key, found, now=now)
+
+
+def delete(connection: Connection, key: ChatKey) -> None:
+    """Delete a chat and all that hangs on it. Memories made in it stay, but for those that only a
+    text could bring back which is not shown."""
+    chat_rows.state(connection, key, lock=True)
+    hidden = revision_rows.of_messages(connection, key, active=False)
+    chat_rows.remove(connection, key)
+    if hidden:
+        memory_rows.lock(connection, key.account)
+        purge_unseen(connection, key.account, {revision.memory for revision in hidden})
 
 
 def leave(connection: Connection, key: ChatKey, wanted: str, *, now: datetime) -> None:

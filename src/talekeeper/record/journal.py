@@ -4,12 +4,13 @@ Every change of a memory is a revision, and its value is folded anew. Every chan
 :func:`refresh_units`, so that what hangs on a text that is not shown any more does not count.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy import Connection
 
+from talekeeper.domain.chat import Message
 from talekeeper.domain.memory import (
     Action,
     Author,
@@ -28,7 +29,7 @@ from talekeeper.store import revisions as revision_rows
 from talekeeper.store.keys import ChatKey
 from talekeeper.text.tokens import Tokenizer, tokenizer_named
 
-__all__ = ["add_memory", "in_its_scope", "refresh_units", "revise"]
+__all__ = ["add_memory", "in_its_scope", "purge_unseen", "refresh_units", "revise"]
 
 
 def add_memory(
@@ -130,7 +131,8 @@ def refresh_units(
     if not hanging:
         return
     rows.lock(connection, key.account)
-    counts = _counting(connection, key, hanging)
+    messages = _messages(connection, key, hanging)
+    counts = _counting(messages)
     turned = [revision for revision in hanging if revision.active != counts(revision)]
     for active in (True, False):
         keys = [(one.memory, one.position) for one in turned if one.active != active]
@@ -142,14 +144,47 @@ def refresh_units(
         found = rows.find(connection, key.account, memory)
         if found is not None:
             _refold(connection, key.account, found[0], journal)
+    gone = {one.memory for one in hanging if one.unit and one.unit.number not in messages}
+    purge_unseen(connection, key.account, gone)
 
 
-def _counting(
+def purge_unseen(connection: Connection, account: str, memories: Collection[int]) -> None:
+    """Delete for good those of the memories that nothing can bring back: they are neither there nor
+    in the trash, and every message that they came from is deleted. Whoever calls holds the lock.
+    """
+    found = rows.those(connection, account, memories)
+    hidden = [
+        memory.id for memory, present in found.values() if not present and memory.deleted_at is None
+    ]
+    journals = revision_rows.of_memories(connection, account, hidden)
+    units = {one.unit for journal in journals.values() for one in journal if one.unit}
+    there = {
+        (chat, message.number)
+        for chat in {unit.chat for unit in units}
+        for message in message_rows.there(
+            connection,
+            ChatKey(account, chat),
+            {unit.number for unit in units if unit.chat == chat},
+        )
+    }
+    dead = [
+        memory
+        for memory, journal in journals.items()
+        if all(one.unit and (one.unit.chat, one.unit.number) not in there for one in journal)
+    ]
+    rows.purge(connection, account, dead)
+
+
+def _messages(
     connection: Connection, key: ChatKey, hanging: Sequence[Revision]
-) -> Callable[[Revision], bool]:
-    """Tells of a revision whether what it hangs on is shown, and still says what it rests on."""
+) -> Mapping[int, Message]:
+    """Those messages that revisions hang on which are there, by number."""
     numbers = {revision.unit.number for revision in hanging if revision.unit}
-    messages = {m.number: m for m in message_rows.there(connection, key, numbers)}
+    return {message.number: message for message in message_rows.there(connection, key, numbers)}
+
+
+def _counting(messages: Mapping[int, Message]) -> Callable[[Revision], bool]:
+    """Tells of a revision whether what it hangs on is shown, and still says what it rests on."""
 
     def counts(revision: Revision) -> bool:
         message = messages.get(revision.unit.number) if revision.unit else None
