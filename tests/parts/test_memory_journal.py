@@ -2,7 +2,7 @@
 
 import pytest
 
-from talekeeper import NotFound
+from talekeeper import Conflict, NotFound
 from tests.conftest import OpenKeeper, run
 
 
@@ -31,5 +31,22 @@ def test_a_deeper_pass_that_never_was_is_not_found(open_keeper: OpenKeeper, give
         async with open_keeper() as keeper:
             with pytest.raises(NotFound, match="no deeper pass"):
                 await keeper.memories.undo_run(given)
+
+    run(story())
+
+
+def test_an_edit_that_repeats_another_memory_of_the_scope_is_refused(
+    open_keeper: OpenKeeper,
+) -> None:
+    async def story() -> None:
+        async with open_keeper() as keeper:
+            mira = await keeper.characters.add(name="Mira")
+            await keeper.memories.add("安娜喜欢茶。")
+            await keeper.memories.add("Anna likes coffee.")
+            await keeper.memories.add("Anna likes rain.", character=mira.id)
+            with pytest.raises(Conflict, match="Memory 1 says the same"):
+                await keeper.memories.edit(2, " 安娜喜欢茶")
+            assert (await keeper.memories.edit(2, "anna likes  coffee")).version == 2
+            assert (await keeper.memories.edit(3, "安娜喜欢茶。")).text == "安娜喜欢茶。"
 
     run(story())

@@ -49,6 +49,7 @@ __all__ = [
     "sweep_trash",
     "tokenizer_of",
     "trashed_since",
+    "with_old_trash",
 ]
 
 
@@ -125,6 +126,7 @@ def edit(
     found = _locked(connection, account, memory, expected_version)
     if text == found.text:
         return found
+    _check_repeats(text, rows.listed(connection, account, [found.character]), but=memory)
     after = State(text=text, character=found.character, pinned=found.pinned)
     return _by_person(connection, account, found, "update", after, now)
 
@@ -165,9 +167,7 @@ def move(
         return found
     name = scope_name(connection, account, character)
     there = rows.listed(connection, account, [character])
-    for other in there:
-        if repeat_key(other.text) == repeat_key(found.text):
-            raise Conflict(f"Memory {other.id} says the same there already.")
+    _check_repeats(found.text, there, but=memory)
     check_room(there, name, pinned=found.pinned)
     after = State(text=found.text, character=character, pinned=found.pinned)
     return _by_person(connection, account, found, "move", after, now)
@@ -226,9 +226,15 @@ def purge_trash(connection: Connection, account: str, *, now: datetime) -> int:
     return rows.purge(connection, account, [memory.id for memory in found])
 
 
-def sweep_trash(connection: Connection, *, now: datetime) -> int:
-    """Delete for good what has been in the trash for its time, of all accounts."""
-    return rows.sweep(connection, before=trashed_since(now))
+def sweep_trash(connection: Connection, account: str, *, now: datetime) -> int:
+    """Delete for good what has been in the trash for its time. Raises NotFound."""
+    rows.lock(connection, account)
+    return rows.sweep(connection, account, before=trashed_since(now))
+
+
+def with_old_trash(connection: Connection, *, now: datetime) -> Sequence[str]:
+    """The accounts of whose trash something has been there for its time."""
+    return rows.with_trash(connection, before=trashed_since(now))
 
 
 def trashed_since(now: datetime) -> datetime:
@@ -246,6 +252,13 @@ def leave_to_global(connection: Connection, account: str, character: str, *, now
         after = State(text=memory.text, character=None, pinned=memory.pinned)
         _by_person(connection, account, memory, "move", after, now)
     rows.leave(connection, account, character)
+
+
+def _check_repeats(text: str, there: Collection[Memory], *, but: int) -> None:
+    """Conflict where another memory of a scope says the same."""
+    for other in there:
+        if other.id != but and repeat_key(other.text) == repeat_key(text):
+            raise Conflict(f"Memory {other.id} says the same there already.")
 
 
 def check_room(there: Collection[Memory], scope: str, *, pinned: bool) -> None:

@@ -16,7 +16,7 @@ from talekeeper.domain.errors import (
     TalekeeperError,
 )
 from talekeeper.domain.limits import LIMITS
-from talekeeper.record.memories import sweep_trash
+from talekeeper.record.memories import sweep_trash, with_old_trash
 from talekeeper.settle.settler import Outcome, Settler
 from talekeeper.store import settling
 from talekeeper.store.keys import ChatKey
@@ -95,8 +95,11 @@ class Worker:
         now = self._settler.clock()
         if self._swept is None or now - self._swept >= _SWEEP:
             self._swept = now
+            database = self._settler.database
             with suppress(StoreBusy):
-                await self._settler.database.write(partial(sweep_trash, now=now))
+                for account in await database.read(partial(with_old_trash, now=now)):
+                    with suppress(NotFound):  # It was deleted meanwhile.
+                        await database.write(partial(sweep_trash, account=account, now=now))
 
     async def _take(self, key: ChatKey) -> Outcome:
         try:

@@ -48,6 +48,7 @@ __all__ = [
     "sweep",
     "those",
     "trash",
+    "with_trash",
 ]
 
 _PAGE = 500
@@ -256,12 +257,16 @@ def purge(connection: Connection, account: str, ids: Sequence[int]) -> int:
     return found
 
 
-def sweep(connection: Connection, account: str | None = None, *, before: datetime) -> int:
-    """Delete for good what is in the trash since before a moment; of all accounts for None."""
-    gone = [memories.c.deleted_at < before]
-    if account is not None:
-        gone.append(memories.c.account_id == account)
-    return connection.execute(delete(memories).where(*gone)).rowcount
+def sweep(connection: Connection, account: str, *, before: datetime) -> int:
+    """Delete for good what is in the trash since before a moment."""
+    gone = delete(memories).where(memories.c.account_id == account, memories.c.deleted_at < before)
+    return connection.execute(gone).rowcount
+
+
+def with_trash(connection: Connection, *, before: datetime) -> list[str]:
+    """The accounts that have something in the trash since before a moment."""
+    found = select(memories.c.account_id).where(memories.c.deleted_at < before).distinct()
+    return [str(account) for account in connection.execute(found).scalars()]
 
 
 class Sendable(NamedTuple):
