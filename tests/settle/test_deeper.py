@@ -5,9 +5,14 @@ from functools import partial
 from typing import Any
 
 import pytest
+from sqlalchemy import delete
 
 from talekeeper.settle.worker import Worker
+from talekeeper.store import deeper as rows
 from talekeeper.store import settling
+from talekeeper.store.accounts import find
+from talekeeper.store.keys import ChatKey
+from talekeeper.store.memory_tables import deeper_passes
 from talekeeper.testing import Step, steps
 from tests.conftest import run
 from tests.settle.chapters import Model, adding, begin, changes, operations, passes, saved, tell_on
@@ -428,5 +433,22 @@ def test_the_prompt_is_asked_with_names_that_are_no_tags_and_bounded() -> None:
             chat = await begin(house.keeper, "水" * 200_000)
             await _settled(house, chat)
             assert len(model.asked[0].text) < 100_000
+
+    run(go())
+
+
+def test_no_cell_is_read_before_an_earlier_one_whose_summary_is_to_be_made_anew() -> None:
+    async def go() -> None:
+        async with opened_house(Model()) as house:
+            keeper, database = house.keeper, house.database
+            chat = await begin(keeper, ALLERGY)
+            await tell_on(keeper, chat)
+            await _settled(house, chat)
+            await database.write(lambda connection: connection.execute(delete(deeper_passes)))
+            key = ChatKey((await database.read(partial(find, name="alice"))).id, chat)
+            due = partial(rows.due, key=key, before=9, limit=10)
+            assert await database.read(due) == [(1, 4), (5, 8)]
+            await keeper.messages.edit(chat, 1, "I am allergic to nuts.")
+            assert await database.read(due) == []
 
     run(go())

@@ -1,6 +1,7 @@
 """Which cells were read for lasting details, which are due, and the messages they are read from."""
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 from sqlalchemy import (
@@ -28,14 +29,19 @@ _LAST_MARK = select(func.max(deeper_passes.c.cell)).where(
     deeper_passes.c.chat_id == bindparam("chat"),
 )
 _DUE = (
-    select(summaries.c.cell, summaries.c.last)
+    select(
+        summaries.c.cell,
+        summaries.c.last,
+        or_(summaries.c.summariser == "person", summaries.c.made_from == summaries.c.current).label(
+            "true_to_text"
+        ),
+    )
     .where(
         summaries.c.account_id == bindparam("account"),
         summaries.c.chat_id == bindparam("chat"),
         summaries.c.cell > bindparam("after", type_=Integer),
         summaries.c.tier == 0,
         summaries.c.last < bindparam("before", type_=Integer),
-        or_(summaries.c.summariser == "person", summaries.c.made_from == summaries.c.current),
     )
     .order_by(summaries.c.cell)
     .limit(bindparam("limit", type_=Integer))
@@ -76,11 +82,16 @@ _MESSAGES = (
 
 
 def due(connection: Connection, key: ChatKey, *, before: int, limit: int) -> list[tuple[int, int]]:
-    """(cell, last message) of the first cells that end before message ``before``, are summarised,
-    and have no mark yet. Cells are marked in order: what is due comes after the last mark."""
+    """(cell, last message) of the first cells that end before message ``before``, are summarised
+    as they are now, and have no mark yet.
+
+    Cells are marked in order: what is due comes after the last mark, and ends before a cell whose
+    summary is to be made anew.
+    """
     after = connection.execute(_LAST_MARK, key._asdict()).scalar() or 0
     bound = {**key._asdict(), "after": after, "before": before, "limit": limit}
-    return [(int(row.cell), int(row.last)) for row in connection.execute(_DUE, bound)]
+    found = takewhile(lambda row: row.true_to_text, connection.execute(_DUE, bound))
+    return [(int(row.cell), int(row.last)) for row in found]
 
 
 def messages_of(connection: Connection, key: ChatKey, cell: int, last: int) -> list[CellMessage]:
