@@ -102,7 +102,6 @@ deeper_passes = Table(
     Column("operations", Json),
     Column("made_at", UtcDateTime, nullable=False),
     of_parent("chats", "chat_id"),
-    Index(None, "account_id", "run"),
 )
 """Which cells were read for memories: each once. ``operations`` are the changes that the model
 wanted, with what became of each."""

@@ -89,12 +89,6 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("account_id", "chat_id", "cell", name=op.f("pk_deeper_passes")),
     )
-    op.create_index(
-        op.f("ix_deeper_passes_account_id_run"),
-        "deeper_passes",
-        ["account_id", "run"],
-        unique=False,
-    )
     op.create_table(
         "memory_revisions",
         sa.Column("account_id", Id, nullable=False),
