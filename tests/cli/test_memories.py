@@ -324,7 +324,7 @@ def test_deeper_memory_says_whether_it_is_active(kept: Cli) -> None:
 def test_a_deeper_pass_is_shown_and_taken_back_as_a_whole(
     kept: Cli, model: FakeModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wanted = adding("Anna rows.", "row every Sunday"), adding("Anna flies.", "never said")
+    wanted = adding("Anna rows.", "row every Sunday"), adding("Anna\n\nflies.", "never\u2028 said")
     model.play(Model(operations(*wanted)))
     monkeypatch.setenv("TALEKEEPER_SUMMARY_BASE_URL", model.base_url)
     monkeypatch.setenv("TALEKEEPER_SUMMARY_MODEL", "scribe")

@@ -14,7 +14,7 @@ from talekeeper.cli.memories import day, print_json
 from talekeeper.cli.opening import with_keeper
 from talekeeper.cli.options import AsJson, ChatName
 from talekeeper.cli.output import Output
-from talekeeper.cli.plain import counted, plain, safe
+from talekeeper.cli.plain import counted, safe
 from talekeeper.cli.scopes import CharacterOption, GlobalOption, scope_of
 from talekeeper.domain.chat import Chat
 from talekeeper.domain.deeper import DeeperChange, DeeperPass
@@ -243,7 +243,7 @@ def _show_pass(console: Output, one: DeeperPass) -> None:
 def _told(change: DeeperChange) -> str:
     """One change in a line: what, on what grounds, and why not where it was refused."""
     which = f" {change.memory}" if change.memory is not None else ""
-    text = f": {plain(change.text)}" if change.text else ""
-    quote = f" “{plain(change.quote)}”" if change.quote else ""
+    text = f": {change.text}" if change.text else ""
+    quote = f" “{change.quote}”" if change.quote else ""
     refused = f" (refused: {change.refused})" if change.refused else ""
-    return f"{change.action}{which}{text}{quote}{refused}"
+    return " ".join(f"{change.action}{which}{text}{quote}{refused}".split())
