@@ -33,7 +33,7 @@ from talekeeper.settle.deepen import Deepener
 from talekeeper.settle.deeper_step import DeeperStep, Stepped
 from talekeeper.settle.outcome import Done, Outcome
 from talekeeper.settle.planning import Piece, Task, next_task, outstanding, window_of
-from talekeeper.settle.summarize import LocalMaker, ModelMaker, SummaryMaker, SummaryRequest
+from talekeeper.settle.summarize import LocalMaker, ModelMaker, SummaryMaker, SummaryRequest, within
 from talekeeper.store import chats as chat_rows
 from talekeeper.store import participants as participant_rows
 from talekeeper.store import settling
@@ -201,7 +201,8 @@ class Settler:
             await self._note(view.state.key, owner, error, "It was summarised without a model.")
             maker = self._local
             made = await maker.make(request)
-        text = made.text
+        # Whoever made it: what is longer than it may be would be made anew for ever.
+        text = within(made.text, task.most, tokenizer.count)
         node = Summary(
             place=task.place,
             cell=task.cell,

@@ -17,7 +17,7 @@ from talekeeper.settle.prompts import summary_prompt
 from talekeeper.text.condense import Passage, condense, passages_of
 from talekeeper.text.tokens import Tokenizer
 
-__all__ = ["LocalMaker", "Made", "ModelMaker", "SummaryMaker", "SummaryRequest"]
+__all__ = ["LocalMaker", "Made", "ModelMaker", "SummaryMaker", "SummaryRequest", "within"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
