@@ -123,8 +123,8 @@ def test_chats_are_locked_before_their_account(open_keeper: OpenKeeper) -> None:
             ):
                 with counted() as statements:
                     await change()
-                updated = [words[1] for text in statements if (words := text.split())[0] == "UPDATE"]
-                assert updated == ["chats", "accounts"]
+                words = [text.split() for text in statements]
+                assert [one[1] for one in words if one[0] == "UPDATE"] == ["chats", "accounts"]
 
     run(story())
 

@@ -445,7 +445,9 @@ def test_no_cell_is_read_before_an_earlier_one_whose_summary_is_to_be_made_anew(
             await tell_on(keeper, chat)
             await _settled(house, chat)
             await database.write(lambda connection: connection.execute(delete(deeper_passes)))
-            key = ChatKey((await database.read(partial(find, name="alice"))).id, chat)
+            alice = await database.read(partial(find, name="alice"))
+            assert alice is not None
+            key = ChatKey(alice.id, chat)
             due = partial(rows.due, key=key, before=9, limit=10)
             assert await database.read(due) == [(1, 4), (5, 8)]
             await keeper.messages.edit(chat, 1, "I am allergic to nuts.")
