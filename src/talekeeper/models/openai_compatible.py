@@ -8,7 +8,7 @@ had no room for that.
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from email.utils import parsedate_to_datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -160,13 +160,14 @@ class OpenAICompatible:
             with anyio.fail_after(self.endpoint.timeout):
                 assembly.take(json.loads(await stream.response.aread()))
             return
-        chunks = aiter(stream)
-        while assembly.size < most_tokens * _LONGEST_TOKEN + _ENDLESS:
-            with anyio.fail_after(self.endpoint.timeout):
-                try:
-                    assembly.take(await anext(chunks))
-                except StopAsyncIteration:
-                    return
+        # Closed here: left to the garbage collector, its end may come while it is read.
+        async with aclosing(aiter(stream)) as chunks:
+            while assembly.size < most_tokens * _LONGEST_TOKEN + _ENDLESS:
+                with anyio.fail_after(self.endpoint.timeout):
+                    try:
+                        assembly.take(await anext(chunks))
+                    except StopAsyncIteration:
+                        return
 
     async def close(self) -> None:
         client = self.__dict__.pop("_client", None)

@@ -9,7 +9,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -29,6 +29,7 @@ from talekeeper.record.memories import similar_to, tokenizer_of
 from talekeeper.record.texts import checked
 from talekeeper.store import characters as character_rows
 from talekeeper.store import memories as rows
+from talekeeper.text.tokens import Tokenizer
 
 __all__ = ["Applied", "MemoryWrite", "Staging", "apply_writes"]
 
@@ -234,42 +235,61 @@ def apply_writes(
         if refused is not None:
             found.append(Applied(write=write, refused=refused))
             continue
-        if write.memory is None:
-            memory = add_memory(
-                connection,
-                account,
-                State(text=write.text or "", character=write.character),
-                author=author,
-                now=now,
-                tokenizer=tokenizer,
-                unit=write.unit,
-                run=run,
-                quote=write.quote,
-                reason=write.reason,
-            )
-        else:
-            before = there[write.memory]
-            after = replace(_state(before), text=write.text) if write.text else None
-            memory = revise(
-                connection,
-                account,
-                before,
-                present=True,
-                action=write.kind,
-                after=after,
-                author=author,
-                now=now,
-                unit=write.unit,
-                run=run,
-                quote=write.quote,
-                reason=write.reason,
-            )
+        memory = _apply(
+            connection,
+            account,
+            write,
+            there.get(write.memory) if write.memory is not None else None,
+            made=_Made(author=author, now=now, run=run, tokenizer=tokenizer),
+        )
         if write.kind == "delete":
             del there[memory.id]
         else:
             there[memory.id] = memory
         found.append(Applied(write=write, memory=memory))
     return found
+
+
+class _Made(NamedTuple):
+    """By whom and when writes are made, and how they are counted."""
+
+    author: Author
+    now: datetime
+    run: str | None
+    tokenizer: Tokenizer
+
+
+def _apply(
+    connection: Connection, account: str, write: MemoryWrite, before: Memory | None, *, made: _Made
+) -> Memory:
+    """Write one revision: of a new memory, or of the one that was there before."""
+    if before is None:
+        return add_memory(
+            connection,
+            account,
+            State(text=write.text or "", character=write.character),
+            author=made.author,
+            now=made.now,
+            tokenizer=made.tokenizer,
+            unit=write.unit,
+            run=made.run,
+            quote=write.quote,
+            reason=write.reason,
+        )
+    return revise(
+        connection,
+        account,
+        before,
+        present=True,
+        action=write.kind,
+        after=replace(_state(before), text=write.text) if write.text else None,
+        author=made.author,
+        now=made.now,
+        unit=write.unit,
+        run=made.run,
+        quote=write.quote,
+        reason=write.reason,
+    )
 
 
 def _exists(connection: Connection, account: str, scope: str | None) -> bool:

@@ -327,13 +327,14 @@ def test_a_refusal_is_kept_apart() -> None:
 
 def test_its_size_counts_all_that_came() -> None:
     assembly = Assembly(lambda _: None)
-    for chunk in (
+    chunks: list[Any] = [
         _delta(content="12345"),
         _delta(reasoning="123"),
         _calls(_piece("1234", name="x", index=0)),
         _delta(refusal="No."),
         *(_delta(), {"choices": []}, {}),
-    ):
+    ]
+    for chunk in chunks:
         assembly.take(_object(chunk))
     assert assembly.size == 5 + 3 + 5 + 3 + 3
 
