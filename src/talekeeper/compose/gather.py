@@ -37,7 +37,7 @@ def gather(
     state = chat_rows.state(connection, key)
     settings = state.settings.changed(**overrides)
     lines = _lines(connection, key, settings, before=request.replacing)
-    outline = _outline(connection, state, request, lines)
+    outline = _outline(connection, state, request)
     cast = participant_rows.cast(connection, key)
     member, character = _speaker(cast, request, _replaced(outline), lines)
     excluded, older_excluded = _excluded(connection, state, request.replacing, outline)
@@ -89,12 +89,10 @@ def _spoken(member: Participant, character: Character | None) -> str:
     return character.spoken_name if character else member.name
 
 
-def _outline(
-    connection: Connection, state: ChatState, request: Request, lines: Sequence[LiveMessage]
-) -> Outline:
-    """Where the chat begins and ends; asked for where not all of it is at hand."""
-    if request.replacing is None and not state.excluded and state.messages <= len(lines):
-        return Outline(None, None, 0, 0, None, None, None)
+def _outline(connection: Connection, state: ChatState, request: Request) -> Outline:
+    """What is excluded, and what is replaced; asked for where there is either."""
+    if request.replacing is None and not state.excluded:
+        return Outline(None, 0, 0, None, None, None)
     found = live_rows.outline(connection, state.key, replacing=request.replacing)
     if found.role not in (None, "assistant"):
         raise InvalidInput(
@@ -188,7 +186,7 @@ def _older(state: ChatState, lines: Sequence[LiveMessage], outline: Outline) -> 
     count = shown - len(lines)
     if count <= 0 or not lines:
         return None
-    return LeftOut(count=count, first=outline.first or 1, last=lines[0].number - 1)
+    return LeftOut(count=count, first=state.first or 1, last=lines[0].number - 1)
 
 
 def _excluded(

@@ -1,7 +1,7 @@
 """The conversation in a prompt: the live window's messages, and the current input among them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from talekeeper.compose.request import LeftOut, Material, Request
 from talekeeper.compose.tools import ToolGroups
@@ -58,9 +58,9 @@ def history(voice: Voice, request: Request) -> History:
             continue
         if start + at == current:
             source = "input" if request.input is not None else block.source
-            block = replace(block, kind="input", source=source, protected=True)
+            block = block._replace(kind="input", source=source, protected=True)
         elif request.mode == "continue" and at == len(live) - 1:
-            block = replace(block, protected=True)
+            block = block._replace(protected=True)
         blocks.append(block)
     return History(
         blocks=blocks,
@@ -119,8 +119,10 @@ def _block(
 ) -> Block | Row:
     """A message as a block, or the row that says why it cannot be one."""
     line, (text, tokens) = lines[index], said
-    answered = {lines[result].tool_call_id for result in groups.results.get(index, ())}
-    calls = tuple(call for call in line.tool_calls if call.id in answered)
+    calls = line.tool_calls
+    if calls:
+        answered = {lines[result].tool_call_id for result in groups.results.get(index, ())}
+        calls = tuple(call for call in calls if call.id in answered)
     source = f"message:{line.number}/{line.active}"
     note = None
     if line.role == "tool" and index not in groups.calls:
@@ -129,7 +131,7 @@ def _block(
         if not line.tool_calls:
             return Row(kind="message", source=source, reason="empty", tokens=0)
         note = "the result of its call is not there"
-    else:
+    elif calls != line.tool_calls:
         tokens -= sum(voice.call_tokens(call) for call in line.tool_calls if call not in calls)
     tokens += LIMITS.message_overhead
     if note:

@@ -32,11 +32,15 @@ class ToolGroups:
                 call = open_calls.pop(line.tool_call_id)
                 groups.calls[index] = call
                 groups.results.setdefault(call, []).append(index)
-            open_calls.update((call.id, index) for call in line.tool_calls)
+            if line.tool_calls:
+                open_calls.update((call.id, index) for call in line.tool_calls)
         return groups
 
     def order(self, count: int) -> Iterator[int]:
         """The indices of ``count`` lines in the order they are sent: results follow their call."""
+        if not self.calls:
+            yield from range(count)
+            return
         for index in range(count):
             if index not in self.calls:
                 yield index

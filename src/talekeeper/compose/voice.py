@@ -89,7 +89,8 @@ class Voice:
             tokens = line.tokens
         else:
             tokens = self.tokenizer.count(text)
-        tokens += sum(self.call_tokens(call) for call in line.tool_calls)
+        if line.tool_calls:
+            tokens += sum(self.call_tokens(call) for call in line.tool_calls)
         return text, tokens + len(line.parts) * self.material.settings.image_tokens
 
     def call_tokens(self, call: ToolCall) -> int:

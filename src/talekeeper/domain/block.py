@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from talekeeper.domain.chat import Part, ToolCall
 
@@ -52,14 +52,14 @@ SHARE = "share"
 """The note of a row for which its layer's share of the budget had no room."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """One piece of the prompt; blocks are listed in the order in which they are sent.
 
     ``source`` says where the text comes from (``message:12/0`` is swipe 0 of message 12).
     ``tokens`` include the overhead of the message it becomes. Blocks of one ``group`` are kept or
     dropped together. ``depth`` (messages above the end) is for blocks placed inside the history.
     A block of a ``layer`` is kept only within that layer's share; those of lower ``rank`` first.
+    A tuple, since each composition makes dozens.
     """
 
     kind: Kind

@@ -14,6 +14,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     delete,
+    false,
     func,
     insert,
     select,
@@ -28,7 +29,7 @@ from talekeeper.domain.limits import Plan, plan_named
 from talekeeper.domain.settings import GenerationSettings
 from talekeeper.store.keys import ChatKey, is_id, lookup_key
 from talekeeper.store.memory_tables import plans
-from talekeeper.store.tables import accounts, chats, participants, personas
+from talekeeper.store.tables import accounts, chats, messages, participants, personas
 
 __all__ = [
     "ChatState",
@@ -63,7 +64,8 @@ _VISIBLE = chats.c.importing_since.is_(None)
 class ChatState:
     """What every write and every composition needs to know of a chat before anything else.
 
-    ``remembers`` tells whether the account has ever saved a memory.
+    ``first`` is the oldest message that is not excluded. ``remembers`` tells whether the account
+    has ever saved a memory.
     """
 
     key: ChatKey
@@ -74,6 +76,7 @@ class ChatState:
     next_number: int
     messages: int
     excluded: int
+    first: int | None
     plan_name: str
     plan_limits: Mapping[str, Any] | None
     account_settings: Mapping[str, Any]
@@ -92,6 +95,17 @@ class ChatState:
 
 
 # The statements of composing and recording are built once: building one costs more than running it.
+_FIRST = (
+    select(func.min(messages.c.number))
+    .where(
+        messages.c.account_id == chats.c.account_id,
+        messages.c.chat_id == chats.c.id,
+        messages.c.excluded == false(),
+    )
+    .scalar_subquery()
+)
+
+
 @cache
 def _state_query(*, lock: bool, importing: bool) -> Select[*tuple[Any, ...]]:
     statement = (
@@ -105,6 +119,7 @@ def _state_query(*, lock: bool, importing: bool) -> Select[*tuple[Any, ...]]:
             chats.c.next_number,
             chats.c.messages,
             chats.c.excluded,
+            _FIRST.label("first"),
             accounts.c.plan.label("plan_name"),
             plans.c.limits.label("plan_limits"),
             accounts.c.settings.label("account_settings"),

@@ -131,14 +131,10 @@ def _since(*conditions: ColumnElement[bool]) -> ColumnElement[Any]:
     ).scalar_subquery()
 
 
-def _first(excluded: ColumnElement[bool]) -> ColumnElement[Any]:
-    first = select(func.min(messages.c.number))
-    return first.where(_OF_CHAT, messages.c.excluded == excluded).scalar_subquery()
-
-
 _OUTLINE = select(
-    _first(false()),
-    _first(true()),
+    select(func.min(messages.c.number))
+    .where(_OF_CHAT, messages.c.excluded == true())
+    .scalar_subquery(),
     _since(),
     _since(messages.c.excluded == true()),
     _of_replaced(messages.c.role),
@@ -178,7 +174,7 @@ def live(
 ) -> list[LiveMessage]:
     """The newest ``limit`` messages that are not excluded, oldest first; only below ``before``."""
     bound = _bound(key, limit=limit, before=LAST_NUMBER if before is None else before)
-    rows = connection.execute(_LIVE, bound)
+    rows = connection.execute(_LIVE, bound).all()
     return [_live_message(row) for row in rows]
 
 
@@ -192,7 +188,12 @@ def live_since(
 
 def _live_message(row: Row[*tuple[Any, ...]]) -> LiveMessage:
     return LiveMessage._make(
-        (*row[:11], calls_from_json(row[11]), parts_from_json(row[12]), row[13])
+        (
+            *row[:11],
+            calls_from_json(row[11]) if row[11] else (),
+            parts_from_json(row[12]) if row[12] else (),
+            row[13],
+        )
     )
 
 
@@ -202,14 +203,13 @@ def first(connection: Connection, key: ChatKey, *, excluded: bool) -> int | None
 
 
 class Outline(NamedTuple):
-    """Where a chat begins, and how it ends.
+    """What is excluded of a chat, and how it ends.
 
-    ``first`` is the oldest message that is not excluded, ``first_excluded`` the oldest that is.
-    ``later`` and ``later_excluded`` count the message to be replaced and those after it; ``role``,
-    ``speaker`` and ``character_id`` tell who spoke it.
+    ``first_excluded`` is the oldest message that is excluded. ``later`` and ``later_excluded``
+    count the message to be replaced and those after it; ``role``, ``speaker`` and ``character_id``
+    tell who spoke it.
     """
 
-    first: int | None
     first_excluded: int | None
     later: int
     later_excluded: int

@@ -1,7 +1,6 @@
 """What gives way, in which order, and what never does."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -42,7 +41,7 @@ def budget(tokens: int) -> int:
 
 def test_a_layer_keeps_to_its_share_and_sends_what_fits() -> None:
     def memory(name: str, tokens: int, rank: int) -> Block:
-        return replace(block(name, tokens), layer="recall", rank=rank)
+        return block(name, tokens)._replace(layer="recall", rank=rank)
 
     memories = [memory("old", 10, 3), memory("long", 50, 2), memory("new", 10, 1)]
     history = block("history", 500)
