@@ -67,6 +67,24 @@ def test_a_pinned_memory_is_out_of_reach(database_url: str) -> None:
     run(story())
 
 
+def test_what_another_memory_says_is_not_said_twice(database_url: str) -> None:
+    async def story() -> None:
+        async with talking(database_url) as talk:
+            for text in (LUNA, "Anna is 30."):
+                await talk.keeper.memories.add(text, character=talk.mira)
+            await talk.keeper.memories.add("Anna sings.")
+            twice = LUNA.upper().rstrip(".")
+            refused, elsewhere, freed, then = await _answers(
+                talk, update(2, twice), update(2, "Anna sings."), drop(1), update(2, LUNA)
+            )
+            assert _all_refused([refused], "Memory 1 says exactly that already")
+            # Another scope is another list; and what is deleted says nothing any more.
+            assert [one["ok"] for one in (elsewhere, freed, then)] == [True, True, True]
+            assert await talk.texts(talk.mira) == [LUNA]
+
+    run(story())
+
+
 def test_ids_of_another_account_reach_nothing(database_url: str) -> None:
     async def story() -> None:
         async with talking(database_url) as talk:

@@ -123,18 +123,26 @@ def test_a_memory_changed_meanwhile_is_refused_one_by_one(database_url: str) -> 
     async def change(keeper: Keeper, _: str) -> None:
         await keeper.memories.pin(1)
         await keeper.memories.delete(2)
-        await keeper.memories.add(BIRTHDAY, character=(await keeper.characters.get("Mira")).id)
+        mira = (await keeper.characters.get("Mira")).id
+        for text in (BIRTHDAY, "Anna speaks Polish."):
+            await keeper.memories.add(text, character=mira)
 
     async def story() -> None:
         async with talking(database_url) as talk:
             keeper = talk.keeper
-            for text in ("Anna is 30.", "Luna is Anna's cat.", "Anna lives in Kyiv."):
+            for text in (
+                "Anna is 30.",
+                "Luna is Anna's cat.",
+                "Anna lives in Kyiv.",
+                "Anna sings.",
+            ):
                 await keeper.memories.add(text, character=talk.mira)
             writes = (
                 ("update_memory", {"id": 1, "text": "Anna is 31."}),
                 ("delete_memory", {"id": 2}),
                 add(BIRTHDAY),
                 ("update_memory", {"id": 3, "text": "Anna lives in Lviv."}),
+                ("update_memory", {"id": 4, "text": "anna speaks polish."}),
             )
             talk.server.play([call(*writes), steps.held(steps.answer("Noted."))])
             reply, _ = await _answered(talk, change)
@@ -144,8 +152,15 @@ def test_a_memory_changed_meanwhile_is_refused_one_by_one(database_url: str) -> 
                 "memory 2 is not there",
                 "it is saved already",
                 None,
+                "memory 6 says so already",
             ]
-            assert await talk.texts(talk.mira) == ["Anna is 30.", "Anna lives in Lviv.", BIRTHDAY]
+            assert await talk.texts(talk.mira) == [
+                "Anna is 30.",
+                "Anna lives in Lviv.",
+                "Anna sings.",
+                BIRTHDAY,
+                "Anna speaks Polish.",
+            ]
 
     run(story())
 

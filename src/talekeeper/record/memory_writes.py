@@ -161,6 +161,13 @@ class Staging:
         known, text = self._changeable(handle), _one_line(text)
         if known.text == text:
             return {"id": known.handle, "note": "It says so already."}
+        there = [other for other in self._known.values() if other.character == known.character]
+        for other in there:
+            if other is not known and repeat_key(other.text) == repeat_key(text):
+                raise ToolError(
+                    f"Memory {other.handle} says exactly that already. If memory {known.handle} "
+                    "has become needless, delete it instead."
+                )
         self._known[known.handle] = replace(known, text=text)
         before = self._writes.get(known.handle)
         if before is not None and before.kind == "add":
@@ -230,8 +237,10 @@ def apply_writes(
     changed = {write.memory for write in writes if _changed(write, there)}
     tokenizer = tokenizer_of(connection, account)
     found: list[Applied] = []
-    for write in writes:
-        refused = _refused(write, there, scopes, changed)
+    for at, write in enumerate(writes):
+        # What a later one changes or deletes is no hindrance to this one.
+        passing = {later.memory for later in writes[at + 1 :]} - changed
+        refused = _refused(write, there, scopes, changed, passing)
         if refused is not None:
             found.append(Applied(write=write, refused=refused))
             continue
@@ -309,6 +318,7 @@ def _refused(
     there: Mapping[int, Memory],
     scopes: Collection[str | None],
     changed: Collection[int | None],
+    passing: Collection[int | None],
 ) -> str | None:
     """Why a write cannot be applied any more."""
     if write.memory is None:
@@ -324,7 +334,15 @@ def _refused(
         return f"memory {write.memory} is not there"
     if memory.pinned:
         return f"memory {write.memory} is pinned"
-    return f"memory {write.memory} was changed meanwhile" if memory.id in changed else None
+    if memory.id in changed:
+        return f"memory {write.memory} was changed meanwhile"
+    said = repeat_key(write.text) if write.text is not None else None
+    for other in there.values():
+        if other.character != memory.character or other.id in (memory.id, *passing):
+            continue
+        if repeat_key(other.text) == said:
+            return f"memory {other.id} says so already"
+    return None
 
 
 def _state(memory: Memory) -> State:
