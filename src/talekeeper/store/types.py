@@ -20,7 +20,7 @@ class _Id(Uuid[str]):
     def result_processor(
         self, dialect: Dialect, coltype: object
     ) -> Callable[[str | None], str | None] | None:
-        found: Any = super().result_processor(dialect, coltype)
+        found: Any = super().result_processor(dialect, coltype)  # type: ignore[no-untyped-call]
         return found if dialect.supports_native_uuid else _dashed
 
 
