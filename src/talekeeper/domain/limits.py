@@ -154,6 +154,20 @@ class Limits:
     summary_share: float = _number(0.15, "of the budget", "conversation summary at most")
     memory_share: float = _number(0.20, "of the budget", "unpinned memories at most")
     lore_share: float = _number(0.25, "of the budget", "activated lore at most")
+    scan_depth: int = _number(
+        10, "messages", "searched for keywords, the current input included, by default"
+    )
+    recursion_levels: int = _number(8, "levels", "entries fired by entries, at most")
+    pattern_milliseconds: int = _number(
+        20, "milliseconds", "one pattern may search one text; then it does not fire"
+    )
+    keys: int = _number(200, "keys", "of one entry at most, secondary ones included")
+    key_characters: int = _number(500, "characters", "a key at most")
+    entry_characters: int = _number(100_000, "characters", "text of an entry at most")
+    entries: int = _number(20_000, "entries", "in one lorebook at most")
+    lorebook_bytes: int = _number(32_000_000, "bytes", "a lorebook file at most")
+    receipts: int = _number(200, "receipts", "of a chat are kept, the newest")
+    plugin_seconds: int = _number(15, "seconds", "a plugin's strategy may take")
     recall_share: float = _number(0.10, "of the budget", "recalled facts and passages at most")
     digest_share: float = _number(0.05, "of the budget", "digest of dropped history at most")
     recent_ratio: float = _number(
