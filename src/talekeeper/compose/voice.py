@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from talekeeper.compose.request import Material, Request
 from talekeeper.domain.chat import LiveMessage, ToolCall
 from talekeeper.domain.limits import LIMITS
-from talekeeper.text.macros import MacroValues, expand, expand_names
+from talekeeper.text.macros import MacroValues, expand
 from talekeeper.text.tokens import Tokenizer, tokenizer_named
 
 __all__ = ["Voice"]
@@ -45,7 +45,7 @@ class Voice:
                 personality=card.personality,
                 scenario=card.scenario,
                 examples=card.mes_example,
-                group=self._group(),
+                group=self.group(),
                 original=original,
                 now=self.request.now,
                 last_message=self._last_message(),
@@ -53,18 +53,8 @@ class Voice:
             ),
         )
 
-    def expand_names(self, text: str, speaker: str | None, *, most: int) -> str:
-        """``text`` with the macros of names filled in, by at most ``most`` characters, and no
-        others; ``speaker`` as in ``expand``."""
-        material = self.material
-        values = MacroValues(
-            user=material.user_name,
-            char=speaker or material.speaker_name,
-            group=self._group(),
-        )
-        return expand_names(text, values, most=most)
-
-    def _group(self) -> tuple[str, ...]:
+    def group(self) -> tuple[str, ...]:
+        """What ``{{group}}`` lists: nobody where there is only one character."""
         members = self.material.members
         return tuple(members) if len(members) > 1 else ()
 

@@ -52,6 +52,14 @@ class UtcDateTime(TypeDecorator[datetime]):
         return value.replace(tzinfo=None) if dialect.name == "sqlite" else value
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        if value is None:
-            return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+        return value.astimezone(UTC) if value is not None else None
+
+    def result_processor(
+        self, dialect: Dialect, coltype: object
+    ) -> Callable[[Any], datetime | None] | None:
+        # SQLite holds a text: it is read in one step, not by way of a moment without a zone.
+        return _moment if dialect.name == "sqlite" else super().result_processor(dialect, coltype)
+
+
+def _moment(value: str | None) -> datetime | None:
+    return datetime.fromisoformat(f"{value}+00:00") if value is not None else None
