@@ -20,6 +20,8 @@ _LOOKS: Mapping[Kind, tuple[str, str]] = {
     "personality": ("P", "medium_purple"),
     "scenario": ("S", "turquoise4"),
     "example": ("E", "bright_cyan"),
+    "lore": ("L", "chartreuse3"),
+    "entry": ("l", "dark_sea_green"),
     "pinned_memory": ("R", "orchid"),
     "memory": ("r", "pink1"),
     "summary": ("Z", "gold1"),
@@ -43,6 +45,7 @@ REASONS = {
     "empty": "empty",
     "cap": "more than are sent at once",
     "memory_off": "memory is off",
+    "not_activated": "no keyword was mentioned",
     "budget": "no room in the budget",
     "strategy": "gave way: newer messages took the room",
 }

@@ -6,6 +6,7 @@ from talekeeper.compose.budget import fit, over_share
 from talekeeper.compose.digest import Digest, digest, number_of
 from talekeeper.compose.head import depth_blocks, head_blocks, tail_blocks
 from talekeeper.compose.history import History, history
+from talekeeper.compose.lore import lore, woven
 from talekeeper.compose.memories import remembered
 from talekeeper.compose.render import arrange, render
 from talekeeper.compose.request import Material, Request
@@ -38,8 +39,14 @@ def compose(material: Material, request: Request) -> Context:
     known = remembered(voice)
     pinned = [block for block in known.blocks if block.protected]
     unpinned = [block for block in known.blocks if not block.protected]
-    head = [*head_blocks(voice), *pinned]
-    tail = [*depth_blocks(voice), *tail_blocks(voice, request.mode)]
+    fired = lore(voice, request, [*talk.before, *talk.live])
+    head = [*woven(head_blocks(voice), fired), *pinned]
+    notes_at_depth = [
+        *fired.at("note_top"),
+        *depth_blocks(voice),
+        *fired.at("note_bottom", "depth"),
+    ]
+    tail = [*notes_at_depth, *fired.at("before_input"), *tail_blocks(voice, request.mode)]
     tail += [known.tools] if known.tools else []
     fixed = sum(block.tokens for block in (*head, *unpinned, *tail))
     window = _window(talk, settings, fixed)
@@ -53,11 +60,9 @@ def compose(material: Material, request: Request) -> Context:
         dropped, short = digest(voice, strategy, within, talk, told)
     told = told.without(dropped)
     sent = [block for block in within if block.group not in dropped]
-    if short:
-        sent.insert(_before_input(sent), short.block)
-    sent = arrange(sent)
+    sent = arrange(_with_upfront(sent, short))
     gone = [block for block in within if block.group in dropped]
-    notes = [*known.notes]
+    notes = [*known.notes, *fired.notes]
     notes += [_MANUAL_FALLBACK] if gone and strategy.name == "manual" else []
     return Context(
         messages=render(sent),
@@ -76,6 +81,7 @@ def compose(material: Material, request: Request) -> Context:
                 *_gone(gone, talk, told, short),
                 *_rows([block for block in blocks if block.group in over], "budget"),
                 *known.rows,
+                *fired.rows,
                 *told.rows,
                 *outside_rows(talk, told, digested=short is not None and not material.settles),
                 *talk.left_out,
@@ -107,6 +113,18 @@ def _window(talk: History, settings: GenerationSettings, fixed: int) -> int:
 
 
 _AFTER: Collection[Kind] = ("post_history", "nudge", "prefill", "tools")
+
+
+def _with_upfront(blocks: Sequence[Block], short: Digest | None) -> list[Block]:
+    """The blocks with what stands before the current input there: what fired, then the digest."""
+    upfront = [b for b in blocks if b.kind in _LORE and not b.head and b.depth is None]
+    placed = [b for b in blocks if b not in upfront]
+    at = _before_input(placed)
+    placed[at:at] = [*upfront, *([short.block] if short else [])]
+    return placed
+
+
+_LORE: Collection[Kind] = ("lore", "entry")
 
 
 def _before_input(blocks: Sequence[Block]) -> int:

@@ -5,6 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from talekeeper.compose.lore_shelf import compiled
 from talekeeper.compose.recollect import sendable
 from talekeeper.compose.request import LeftOut, Material, Request, tail_of
 from talekeeper.domain.cell import Tail
@@ -15,6 +16,7 @@ from talekeeper.domain.limits import LIMITS
 from talekeeper.domain.settings import GenerationSettings
 from talekeeper.store import chats as chat_rows
 from talekeeper.store import live as live_rows
+from talekeeper.store import lore as lore_rows
 from talekeeper.store import participants as participant_rows
 from talekeeper.store import summaries as summary_rows
 from talekeeper.store.chats import ChatState
@@ -60,7 +62,27 @@ def gather(
         summaries=summary_rows.candidates(connection, key, since=lines[0].number if lines else 0),
         memories=None if off else _memories(connection, state, scopes, request.replacing),
         memory_off=off or silent,
+        **_lore(connection, state, character, lines),
     )
+
+
+def _lore(
+    connection: Connection,
+    state: ChatState,
+    character: Character | None,
+    lines: Sequence[LiveMessage],
+) -> dict[str, Any]:
+    """The lorebooks in play, and when their entries fired last where that matters; nobody asks
+    where there are no books. A character's own books are in play when it speaks."""
+    if not state.has_lore:
+        return {}
+    found = lore_rows.in_play(
+        connection,
+        state.key,
+        characters=[character.id] if character else [],
+        persona=state.persona.id if state.persona else None,
+    )
+    return {"books": compiled(connection, state.key.account, found)}
 
 
 def _learning(

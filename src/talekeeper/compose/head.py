@@ -8,12 +8,7 @@ from talekeeper.domain.block import Block, Kind, Mode
 from talekeeper.domain.limits import LIMITS
 from talekeeper.text.examples import split_examples
 
-__all__ = ["HEAD_KINDS", "MAIN_PROMPT", "depth_blocks", "head_blocks", "tail_blocks"]
-
-HEAD_KINDS: frozenset[Kind] = frozenset(
-    {"main_prompt", "persona", "description", "personality", "scenario", "example"}
-)
-"""Blocks of these kinds are sent together, as one system message."""
+__all__ = ["MAIN_PROMPT", "depth_blocks", "head_blocks", "tail_blocks"]
 
 MAIN_PROMPT = (
     "You are {{char}} in an ongoing role-play with {{user}}. Write only {{char}}'s next message, "
@@ -58,7 +53,8 @@ def head_blocks(voice: Voice) -> Iterator[Block]:
             continue
         text = voice.expand(frame.format(raw.strip()), place, original=main).strip()
         if text:
-            yield _block(kind, place, text, voice.tokenizer.count(text) + overhead)
+            block = _block(kind, place, text, voice.tokenizer.count(text) + overhead)
+            yield block._replace(head=True)
             overhead = _SEPARATOR_TOKENS
 
 

@@ -20,6 +20,8 @@ Kind = Literal[
     "personality",
     "scenario",
     "example",
+    "lore",
+    "entry",
     "pinned_memory",
     "memory",
     "summary",
@@ -45,6 +47,7 @@ Reason = Literal[
     "budget",
     "strategy",
     "memory_off",
+    "not_activated",
 ]
 
 
@@ -58,6 +61,7 @@ class Block(NamedTuple):
     ``source`` says where the text comes from (``message:12/0`` is swipe 0 of message 12).
     ``tokens`` include the overhead of the message it becomes. Blocks of one ``group`` are kept or
     dropped together. ``depth`` (messages above the end) is for blocks placed inside the history.
+    Those of the ``head`` are sent together, as the first system message.
     A block of a ``layer`` is kept only within that layer's share; those of lower ``rank`` first.
     A tuple, since each composition makes dozens.
     """
@@ -69,6 +73,7 @@ class Block(NamedTuple):
     tokens: int
     group: str
     protected: bool = False
+    head: bool = False
     depth: int | None = None
     layer: Layer | None = None
     rank: int = 0

@@ -16,6 +16,7 @@ from talekeeper.record.journal import purge_unseen
 from talekeeper.record.messages import NewMessage, NewSwipe
 from talekeeper.record.texts import checked_name
 from talekeeper.store import chats as chat_rows
+from talekeeper.store import lore as lore_rows
 from talekeeper.store import memories as memory_rows
 from talekeeper.store import participants as participant_rows
 from talekeeper.store import revisions as revision_rows
@@ -104,6 +105,7 @@ def delete(connection: Connection, key: ChatKey) -> None:
     chat_rows.state(connection, key, lock=True)
     hidden = revision_rows.of_messages(connection, key, active=False)
     chat_rows.remove(connection, key)
+    lore_rows.drop_uses(connection, key.account, key.chat)
     if hidden:
         memory_rows.lock(connection, key.account)
         purge_unseen(connection, key.account, {revision.memory for revision in hidden})

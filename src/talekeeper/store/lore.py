@@ -140,9 +140,7 @@ def remove(connection: Connection, account: str, book: str) -> None:
     )
 
 
-def get(
-    connection: Connection, account: str, book: str, *, lock: bool = False
-) -> Lorebook | None:
+def get(connection: Connection, account: str, book: str, *, lock: bool = False) -> Lorebook | None:
     """The book of that id; ``lock`` keeps other writers of it out until the unit ends."""
     if not is_id(book):
         return None
@@ -154,7 +152,10 @@ def get(
 def by_name(connection: Connection, account: str, name: str) -> list[Lorebook]:
     """The books of that name, oldest first; none of memory entries."""
     return _found(
-        connection, account, lorebooks.c.kind == "lorebook", lorebooks.c.name_key == lookup_key(name)
+        connection,
+        account,
+        lorebooks.c.kind == "lorebook",
+        lorebooks.c.name_key == lookup_key(name),
     )
 
 
@@ -164,7 +165,9 @@ def listed(connection: Connection, account: str) -> list[Lorebook]:
     return sorted(books, key=lambda book: (lookup_key(book.name), book.id))
 
 
-def entries_of_scope(connection: Connection, account: str, character: str | None) -> Lorebook | None:
+def entries_of_scope(
+    connection: Connection, account: str, character: str | None
+) -> Lorebook | None:
     """The book that holds the memory entries of a scope, None where there never was one."""
     found = _found(
         connection,

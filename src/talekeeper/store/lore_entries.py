@@ -115,4 +115,6 @@ def change(connection: Connection, account: str, book: str, entry: Entry) -> Non
 
 def remove(connection: Connection, account: str, book: str, number: int) -> bool:
     """Delete an entry; whether it was there."""
-    return connection.execute(delete(lore_entries).where(*_place(account, book, number))).rowcount > 0
+    return (
+        connection.execute(delete(lore_entries).where(*_place(account, book, number))).rowcount > 0
+    )

@@ -81,7 +81,9 @@ def upgrade() -> None:
         _of_book("fk_lorebook_files_lorebooks"),
         sa.PrimaryKeyConstraint("account_id", "book_id", name=op.f("pk_lorebook_files")),
     )
-    op.create_index("ix_lorebook_files_account_id_digest", "lorebook_files", ["account_id", "digest"])
+    op.create_index(
+        "ix_lorebook_files_account_id_digest", "lorebook_files", ["account_id", "digest"]
+    )
 
 
 def _of_book(name: str) -> sa.ForeignKeyConstraint:
