@@ -63,13 +63,11 @@ async def _uses(
 ) -> list[Use]:
     """What the options name."""
     uses = [Use(kind="global")] if everywhere else []
-    for name in characters or ():
-        uses.append(Use(kind="character", target=(await keeper.characters.get(name)).id))
-    for name in personas or ():
-        uses.append(Use(kind="persona", target=await _persona(keeper, name)))
-    for name in chats or ():
-        uses.append(Use(kind="chat", target=(await keeper.chats.find(name)).id))
-    return uses
+    found = [await keeper.characters.get(name) for name in characters or ()]
+    uses += [Use(kind="character", target=one.id) for one in found]
+    uses += [Use(kind="persona", target=await _persona(keeper, name)) for name in personas or ()]
+    talks = [await keeper.chats.find(name) for name in chats or ()]
+    return [*uses, *(Use(kind="chat", target=one.id) for one in talks)]
 
 
 async def _persona(keeper: Keeper, wanted: str) -> str:

@@ -104,7 +104,9 @@ def _memories(
     """What is remembered; nobody asks for it where nothing ever was saved."""
     if not state.remembers:
         return Sendable([], [], 0)
-    return sendable(connection, state.key, scopes, replacing=replacing)
+    return sendable(
+        connection, state.key, scopes, replacing=replacing, version=state.memory_version
+    )
 
 
 def _spoken(member: Participant, character: Character | None) -> str:

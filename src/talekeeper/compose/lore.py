@@ -4,9 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import get_args
 
-from talekeeper.compose.activation import Activation, Fired, Scene, activate
+from talekeeper.compose.activation import activate
 from talekeeper.compose.memory_lines import counted
 from talekeeper.compose.request import Request
+from talekeeper.compose.scene import Activation, Fired, Scene
 from talekeeper.compose.voice import Voice
 from talekeeper.domain.block import Block, Reason, Row
 from talekeeper.domain.chat import LiveMessage
@@ -91,25 +92,20 @@ def _scene(voice: Voice, request: Request, lines: Sequence[LiveMessage]) -> Scen
     }
     assert set(extras) == set(get_args(Extra))
     own = [line for line in lines if line.role == "assistant"]
-    number = lines[-1].number if lines else 0
     return Scene(
         messages=tuple(
-            (
-                voice.material.spoken.get(line.character_id or "", line.speaker),
-                line.text,
-                line.number,
-            )
+            (material.spoken.get(line.character_id or "", line.speaker), line.text)
             for line in reversed(lines)
             if line.role != "tool"
         ),
+        number=material.next_number + (request.input is not None),
         extras=extras,
         speaker=card.name,
         tags=card.tags,
         trigger=_trigger(request),
         count=len(lines) + (material.older.count if material.older else 0),
         spoken=len(own),
-        persona=material.user_name,
-        seed=f"{material.seed}/{number}",
+        seed=f"{material.seed}/{lines[-1].number if lines else 0}",
         expand=lambda text: voice.expand(text, "lore"),
         before=material.fired,
     )

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import get_args
 
-from talekeeper.compose.activation import CompiledBook, Firing
+from talekeeper.compose.lore_index import CompiledBook
+from talekeeper.compose.scene import Firing
 from talekeeper.domain.block import Mode
 from talekeeper.domain.cell import Tail
 from talekeeper.domain.character import Card, Persona

@@ -34,8 +34,8 @@ def fork(
     """Make ``target`` a copy of ``source`` up to and including message ``number``.
 
     Numbers, swipes, flags, turns, cells, settings, participants and the imported lines are copied;
-    characters, personas and lorebooks are shared. Of the summary come the nodes that end at or before it, and
-    the marks of the cells that were read for memories.
+    characters, personas and lorebooks are shared. Of the summary come the nodes that end at or
+    before it, and the marks of the cells that were read for memories.
     Raises NotFound where the message does not exist.
     """
     state = chat_rows.state(connection, source, lock=True)

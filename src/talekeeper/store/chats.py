@@ -67,7 +67,7 @@ class ChatState:
     """What every write and every composition needs to know of a chat before anything else.
 
     ``first`` is the oldest message that is not excluded. ``remembers`` tells whether the account
-    has ever saved a memory, ``has_lore`` whether it has a lorebook or memory entries.
+    has ever saved a memory, ``memory_version`` grows with each change of one, ``has_lore`` whether it has a lorebook or memory entries.
     """
 
     key: ChatKey
@@ -84,6 +84,7 @@ class ChatState:
     account_settings: Mapping[str, Any]
     chat_settings: Mapping[str, Any]
     remembers: bool
+    memory_version: int
     has_lore: bool
 
     @property
@@ -128,6 +129,7 @@ def _state_query(*, lock: bool, importing: bool) -> Select[*tuple[Any, ...]]:
             accounts.c.settings.label("account_settings"),
             chats.c.settings.label("chat_settings"),
             (accounts.c.next_memory > 1).label("remembers"),
+            accounts.c.memory_version,
             exists().where(lorebooks.c.account_id == chats.c.account_id).label("has_lore"),
         )
         .join_from(chats, accounts, accounts.c.id == chats.c.account_id)

@@ -98,10 +98,11 @@ def _row(memory: Memory, *, present: bool) -> dict[str, Any]:
 
 
 def lock(connection: Connection, account: str) -> None:
-    """Keep other writers of the account's memories out until the unit ends. Raises NotFound."""
-    statement = select(accounts.c.id).where(accounts.c.id == account)
-    row = connection.execute(statement.with_for_update(key_share=True)).one_or_none()
-    if row is None:
+    """Keep other writers of the account's memories out until the unit ends, and count their version
+    up: what was read of them before is no longer true. Raises NotFound."""
+    counted = update(accounts).where(accounts.c.id == account)
+    counted = counted.values(memory_version=accounts.c.memory_version + 1)
+    if not connection.execute(counted).rowcount:
         raise NotFound("This account does not exist any more.")
 
 

@@ -1,4 +1,5 @@
-"""Lorebooks, their entries, what they are used for, and the files they came from."""
+"""Lorebooks, their entries, what they are used for, and the files they came from; the version of
+an account's memories."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -83,6 +84,9 @@ def upgrade() -> None:
     )
     op.create_index(
         "ix_lorebook_files_account_id_digest", "lorebook_files", ["account_id", "digest"]
+    )
+    op.add_column(
+        "accounts", sa.Column("memory_version", sa.Integer(), server_default="0", nullable=False)
     )
 
 
