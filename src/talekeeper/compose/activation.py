@@ -220,11 +220,8 @@ class _Hunt:
     def notes(self) -> Iterator[str]:
         """Plain sentences about patterns that took too long."""
         for key in sorted(self._slow):
-            text = self.book.index.keys[key].text
-            yield (
-                f"The keyword {text[:60]!r} of {self.book.book.name!r} takes too long to search; it "
-                "was passed over."
-            )
+            text, book = self.book.index.keys[key].text, self.book.book.name
+            yield f"The keyword {text[:60]!r} of {book!r} takes too long to search; passed over."
 
 
 def _with_macros(book: CompiledBook, scene: Scene) -> frozenset[tuple[int, bool]]:

@@ -50,9 +50,8 @@ def render(blocks: Sequence[Block]) -> tuple[Mapping[str, Any], ...]:
     head = [block for block in blocks if block.head]
     memories = [block for block in blocks if block.kind in _MEMORY_KINDS]
     told = [block for block in blocks if block.kind == "summary"]
-    for joined in (head, memories, told):
-        if joined:
-            messages.append({"role": "system", "content": _joined(joined)})
+    joined = [some for some in (head, memories, told) if some]
+    messages += [{"role": "system", "content": _joined(some)} for some in joined]
     messages += [_message(b) for b in blocks if not _before_talk(b) and b.kind != "tools"]
     return tuple(messages)
 

@@ -19,8 +19,8 @@ class Conditions:
     """What decorators ask for beyond the fields of an entry.
 
     ``only_after`` is how many messages the character must have said, ``only_every`` of which number
-    theirs must be a multiple. ``additional`` are lists of keys of which one each must occur besides;
-    of ``excluding`` none may. ``forced`` fires always (True) or never (False). ``latch``: once it
+    theirs must be a multiple. ``additional`` are lists of keys, one of each must occur besides; of
+    ``excluding`` none may. ``forced`` fires always (True) or never (False). ``latch``: once it
     has fired it always does (True) or never again (False). ``first_to_go`` gives way before others.
     """
 

@@ -8,7 +8,6 @@ version. It does not know what a prompt is.
 import math
 from array import array
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -85,10 +84,10 @@ class ChatTexts:
         total = sum(worth.values()) + sum(
             math.log(1 + len(self._units)) for term in terms if term not in worth
         )
-        scores = Counter[int]()
+        scores: dict[int, float] = {}
         for term, value in worth.items():
             for index in found[term]:
-                scores[index] += value
+                scores[index] = scores.get(index, 0.0) + value
         best = sorted(scores.items(), key=lambda item: (-item[1], -item[0]))[:most]
         return [Said(*self._units[index], score / total) for index, score in best]
 

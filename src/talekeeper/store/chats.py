@@ -67,7 +67,8 @@ class ChatState:
     """What every write and every composition needs to know of a chat before anything else.
 
     ``first`` is the oldest message that is not excluded. ``remembers`` tells whether the account
-    has ever saved a memory, ``memory_version`` grows with each change of one, ``has_lore`` whether it has a lorebook or memory entries.
+    has ever saved a memory, ``memory_version`` grows with each change of one; ``has_lore`` tells
+    whether it has a lorebook or memory entries.
     """
 
     key: ChatKey

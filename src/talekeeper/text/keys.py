@@ -32,8 +32,8 @@ _DOTTED_I = "i\u0307"
 
 
 def folded(text: str) -> str:
-    """The form in which keys and texts are compared: NFC without case, emoji without their variation
-    selector, straight quotes, every i with one dot."""
+    """The form in which keys and texts are compared: NFC without case, emoji without their
+    variation selector, straight quotes, every i with one dot."""
     if text.isascii():
         return text.lower()
     text = unicodedata.normalize("NFC", text).casefold().translate(_PLAIN)
