@@ -14,7 +14,7 @@ from talekeeper.domain.limits import LIMITS
 from talekeeper.domain.lore import Entry, Lorebook, Use
 from talekeeper.formats.imported import Notice
 from talekeeper.formats.imported_lore import ImportedLorebook, LoreFormat
-from talekeeper.formats.lorebook_write import Written, write_lorebook
+from talekeeper.formats.lorebook_write import Written, card_book, write_lorebook
 from talekeeper.record.lore import book_named, check_use
 from talekeeper.record.report import ImportReport, Outcome
 from talekeeper.record.texts import storable, storable_name
@@ -24,7 +24,7 @@ from talekeeper.store import lore_entries as entry_rows
 from talekeeper.store.lore import BookFile
 from talekeeper.store.lore_entries import EntryRow
 
-__all__ = ["export_book", "import_book", "replace_card_book", "same_as"]
+__all__ = ["changed_card_book", "export_book", "import_book", "replace_card_book", "same_as"]
 
 
 def import_book(
@@ -102,19 +102,31 @@ def export_book(
     SillyTavern world. ``form`` names another. Raises NotFound, Ambiguous."""
     book = book_named(connection, account, wanted)
     file = rows.file_of(connection, account, book.id)
-    as_it_came = file is not None and form in (None, file.format)
-    if file is not None and as_it_came and file.content and book.version == file.version:
+    chosen: LoreFormat = form or (file.format if file else "sillytavern")
+    if file and file.content and chosen == file.format and book.version == file.version:
         return Written(file.content, ())
-    chosen = form or (file.format if file else "sillytavern")
     entries = entry_rows.with_documents(connection, account, book.id)
-    if not as_it_came:
-        entries = [EntryRow(row.entry) for row in entries]
     return write_lorebook(
         book,
         [(row.entry, row.document) for row in entries],
-        form=chosen,
-        document=file.document if file is not None and as_it_came else None,
+        format=chosen,
+        document=file.document if file else None,
+        source=file.format if file else None,
     )
+
+
+def changed_card_book(
+    connection: Connection, account: str, character: str
+) -> Mapping[str, Any] | None:
+    """The book that came with a character's card, if it was changed since: as a card holds it."""
+    use = Use(kind="character", target=character)
+    for book in rows.listed(connection, account):
+        file = rows.file_of(connection, account, book.id) if use in book.uses else None
+        if file is None or file.content is not None or file.version == book.version:
+            continue
+        entries = entry_rows.with_documents(connection, account, book.id)
+        return card_book(book, [(row.entry, row.document) for row in entries], file.document)
+    return None
 
 
 def same_as(entries: Sequence[Entry]) -> bytes:

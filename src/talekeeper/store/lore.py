@@ -21,6 +21,7 @@ from sqlalchemy import (
 )
 
 from talekeeper.domain.lore import Lorebook, Use, UseKind
+from talekeeper.formats.imported_lore import LoreFormat
 from talekeeper.store.keys import ChatKey, is_id, lookup_key
 from talekeeper.store.lore_tables import lorebook_files, lorebook_uses, lorebooks
 
@@ -68,7 +69,7 @@ class BookFile(NamedTuple):
     when it came, ``content`` the bytes of the file (None for a book out of a card)."""
 
     digest: bytes
-    format: str
+    format: LoreFormat
     document: Mapping[str, Any]
     version: int
     content: bytes | None
