@@ -28,7 +28,7 @@ PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
 class OtherFile(UnreadableFile):
-    """A file that is neither a card nor a chat, and as far as it was read not a damaged one."""
+    """A file that is of another kind than what is read, and as far as it was read not damaged."""
 
 
 _CONTAINERS = (
