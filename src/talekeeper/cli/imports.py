@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from rich.console import Console
 
@@ -31,7 +32,7 @@ _DRY = {
     "filled": "would fill the character that a chat had named",
     "updated": "a newer file of what is there: its changes would be taken over",
 }
-_KINDS = ("chat", "character", "lorebook")
+_KINDS: Sequence[Literal["chat", "character", "lorebook"]] = ("chat", "character", "lorebook")
 _SUMMED = (
     (("new", "branch", "filled"), "came in", "would come in"),
     (("longer",), "grew", "would grow"),

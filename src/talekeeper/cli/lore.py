@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any, BinaryIO, get_args
 
 import typer
 from rich.table import Table
@@ -17,7 +17,7 @@ from talekeeper.cli.output import Output
 from talekeeper.cli.plain import counted, plain, safe
 from talekeeper.domain.errors import InvalidInput
 from talekeeper.domain.lore import Lorebook, Use
-from talekeeper.formats.imported_lore import LORE_FORMATS, LoreFormat
+from talekeeper.formats.imported_lore import LoreFormat
 from talekeeper.formats.lorebook_write import Written
 from talekeeper.keeper import Keeper
 from talekeeper.parts.lore import BookView
@@ -29,6 +29,7 @@ lore_app = typer.Typer(
 )
 
 BookName = Annotated[str, typer.Argument(metavar="BOOK", help="A lorebook's name or id.")]
+_FORMATS: tuple[LoreFormat, ...] = get_args(LoreFormat)
 _Global = Annotated[bool, typer.Option("--global", help="For all chats.")]
 _Character = Annotated[
     list[str] | None, typer.Option("--character", metavar="NAME-OR-ID", help="For a character.")
@@ -277,7 +278,7 @@ def export_book(
     form: Annotated[
         str | None,
         typer.Option(
-            "--format", metavar="FORMAT", help=f"One of {', '.join(LORE_FORMATS)}; as it came."
+            "--format", metavar="FORMAT", help=f"One of {', '.join(_FORMATS)}; as it came."
         ),
     ] = None,
     output: Annotated[
@@ -307,10 +308,10 @@ def export_book(
 def _format(name: str | None) -> LoreFormat | None:
     if name is None:
         return None
-    for known in LORE_FORMATS:
+    for known in _FORMATS:
         if known == name:
             return known
-    raise InvalidInput(f"There is no format {name!r}; there are {', '.join(LORE_FORMATS)}.")
+    raise InvalidInput(f"There is no format {name!r}; there are {', '.join(_FORMATS)}.")
 
 
 def _tell(book: Lorebook, sentence: str, *, as_json: bool) -> None:

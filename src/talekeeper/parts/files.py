@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import BinaryIO
 
 import anyio
@@ -108,7 +108,8 @@ class Files:
         """A new lorebook is used for nothing: whom it is for, no file tells."""
         with _reading(name):
             data = await anyio.to_thread.run_sync(stream.read, LIMITS.lorebook_bytes + 1)
-        imported = await anyio.to_thread.run_sync(partial(read_lorebook, data, name=name))
+        title = PurePath(name).stem
+        imported = await anyio.to_thread.run_sync(partial(read_lorebook, data, name=title))
         desk = self._desk
         run = desk.read if dry_run else desk.write
         return await run(

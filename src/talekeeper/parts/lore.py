@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
 from talekeeper.domain.lore import Entry, Lorebook, Use, UseKind
@@ -121,7 +122,7 @@ class Lore:
         return await run(
             lore_files.import_book,
             desk.account.id,
-            read_lorebook(data, name=name),
+            read_lorebook(data, name=PurePath(name).stem),
             data,
             file_name=name,
             uses=uses,

@@ -189,4 +189,7 @@ def _with_book(document: Mapping[str, Any], book: Mapping[str, Any] | None) -> M
     if book is None:
         return document
     data = document.get("data")
-    return {**document, "data": {**(data if isinstance(data, Mapping) else {}), "character_book": book}}
+    return {
+        **document,
+        "data": {**(data if isinstance(data, Mapping) else {}), "character_book": book},
+    }

@@ -56,7 +56,13 @@ def import_book(
     if not dry_run:
         for use in uses:
             rows.use(connection, account, book.id, use)
-    return _report(file_name, imported, book, outcome, known=not dry_run or outcome == "present")
+    report = _report(file_name, imported, book, outcome, known=not dry_run or outcome == "present")
+    if outcome == "new" and not uses:
+        report = replace(report, notices=(*report.notices, _UNUSED))
+    return report
+
+
+_UNUSED = Notice(text="It is used for nothing yet: 'talekeeper lore use' says what for.")
 
 
 def replace_card_book(
@@ -132,7 +138,14 @@ def changed_card_book(
 def same_as(entries: Sequence[Entry]) -> bytes:
     """A hash of what entries say and when they fire, whatever kind of file they stand in."""
     said = sorted(
-        [list(entry.keys), list(entry.secondary), entry.content, entry.constant, entry.enabled]
+        [
+            list(entry.keys),
+            [*entry.secondary, entry.logic] if entry.secondary else [],
+            entry.content,
+            entry.constant,
+            entry.enabled,
+            entry.probability,
+        ]
         for entry in entries
     )
     return blake2b(json.dumps(said, ensure_ascii=True).encode(), digest_size=16).digest()
