@@ -24,6 +24,7 @@ from talekeeper.parts.drafts import Drafts
 from talekeeper.parts.files import Files
 from talekeeper.parts.memories import Memories
 from talekeeper.parts.messages import Messages
+from talekeeper.parts.receipts import Receipts
 from talekeeper.parts.settings import Settings
 from talekeeper.parts.summaries import Summaries
 from talekeeper.record import accounts
@@ -70,6 +71,7 @@ class Keeper:
         self.settings = Settings(desk)
         self.files = Files(desk)
         self.summaries = Summaries(desk, settler)
+        self.receipts = Receipts(desk)
 
     @classmethod
     @asynccontextmanager

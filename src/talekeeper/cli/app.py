@@ -23,6 +23,7 @@ from talekeeper.cli import (
     memory_past,
     plans,
     previewing,
+    receipts,
     settings,
 )
 from talekeeper.cli.exporting import export_to
@@ -74,6 +75,7 @@ memory_drafts.register(memories_app)
 memory_files.register(memories_app)
 app.add_typer(memories_app, name="memories")
 plans.register(app)
+receipts.register(app)
 
 
 def _show_version(wanted: bool) -> None:
