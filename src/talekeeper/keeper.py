@@ -25,6 +25,7 @@ from talekeeper.parts.files import Files
 from talekeeper.parts.lore import Lore, MemoryEntries
 from talekeeper.parts.memories import Memories
 from talekeeper.parts.messages import Messages
+from talekeeper.parts.receipts import Receipts
 from talekeeper.parts.settings import Settings
 from talekeeper.parts.summaries import Summaries
 from talekeeper.record import accounts
@@ -73,6 +74,7 @@ class Keeper:
         self.settings = Settings(desk)
         self.files = Files(desk)
         self.summaries = Summaries(desk, settler)
+        self.receipts = Receipts(desk)
 
     @classmethod
     @asynccontextmanager

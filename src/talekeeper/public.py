@@ -26,6 +26,8 @@ from talekeeper.domain.errors import (
 )
 from talekeeper.domain.limits import LIMITS, PLANS, Limits, Plan
 from talekeeper.domain.memory import Memory
+from talekeeper.domain.receipt_diff import ReceiptDiff, RowChange
+from talekeeper.domain.recorded import RecordedReceipt, SeenReceipt, SeenRow
 from talekeeper.domain.settings import AuthorsNote, GenerationSettings, Shares
 from talekeeper.domain.summary import Summary
 from talekeeper.keeper import Keeper
@@ -73,10 +75,15 @@ __all__ = [
     "Persona",
     "Plan",
     "Receipt",
+    "ReceiptDiff",
+    "RecordedReceipt",
     "Reply",
     "Request",
     "Row",
+    "RowChange",
     "ScopeFull",
+    "SeenReceipt",
+    "SeenRow",
     "Shares",
     "StoreBusy",
     "StoreClosed",

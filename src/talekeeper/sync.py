@@ -20,6 +20,7 @@ from talekeeper.parts.chats import Chats
 from talekeeper.parts.files import Files
 from talekeeper.parts.memories import Memories
 from talekeeper.parts.messages import Messages
+from talekeeper.parts.receipts import Receipts
 from talekeeper.parts.settings import Settings
 from talekeeper.parts.summaries import Summaries
 
@@ -218,6 +219,15 @@ class _Summaries(_Waiting[Summaries]):
     catch_up = _waits(Summaries.catch_up)
 
 
+class _Receipts(_Waiting[Receipts]):
+    list = _waits(Receipts.list)
+    get = _waits(Receipts.get)
+    seen = _waits(Receipts.seen)
+    diff = _waits(Receipts.diff)
+    since = _waits(Receipts.since)
+    compare = _waits(Receipts.compare)
+
+
 class SyncKeeper(_Waiting[Keeper]):
     """Delegates to a Keeper that runs in a thread of its own; same names, same arguments.
 
@@ -240,6 +250,7 @@ class SyncKeeper(_Waiting[Keeper]):
         self.settings = _Settings(loop, keeper.settings)
         self.files = _Files(loop, keeper.files)
         self.summaries = _Summaries(loop, keeper.summaries)
+        self.receipts = _Receipts(loop, keeper.receipts)
 
     def close(self) -> None:
         """Close the database and end the thread. Closing twice is allowed."""

@@ -34,6 +34,13 @@ CALLS: Mapping[str, Sequence[Sequence[str]]] = {
     "characters": [("characters", "--json")],
     "show": [("show", "Mira - Branch", "--json")],
     "chat": [("chat", "Unanswered", "-i", "I like fog.", "--json")],
+    "receipts": [("receipts", "Unanswered", "--json")],
+    "receipt": [("receipt", "Unanswered", "3", "--json"), ("receipt", "Told", "4", "--json")],
+    "diff": [
+        ("diff", "Unanswered", "3", "--json"),
+        ("diff", "Told", "--set", "context_limit=5000", "--json"),
+        ("diff", "Told", "4", "2", "--json"),
+    ],
     "settle": [("settle", "--json"), ("settle", "Unreachable", "--json")],
     "jobs": [("jobs", "--json"), ("jobs", "--retry", "--json")],
     "catch-up": [("catch-up", "Mira - 2026", "--json")],
@@ -107,6 +114,7 @@ MAPS = {
 
 ELSEWHERE = {
     "preview": ("messages[]", "tools[]"),
+    "diff": ("after", "new[]", "changed[].before", "changed[].after"),
     "demo": ("imported[]", "context", "summary", "memories[]"),
     "chat": ("memories[].memory",),
     "memories add": ("memory", "similar[]"),

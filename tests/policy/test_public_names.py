@@ -6,7 +6,8 @@ PUBLIC = """
     Added Ambiguous Answer AuthorsNote BudgetExceeded Card Character Chat ChatModel Conflict
     Context DepthPrompt Draft Drafted Endpoint GenerationSettings ImportReport InvalidInput
     Keeper LIMITS Limits MemoriesOverCap Memory Message ModelError NewMessage NewSwipe NotFound
-    OpenAICompatible PLANS Part Persona Plan Receipt Reply Request Row ScopeFull Shares
+    OpenAICompatible PLANS Part Persona Plan Receipt ReceiptDiff RecordedReceipt Reply
+    Request Row RowChange ScopeFull SeenReceipt SeenRow Shares
     StoreBusy StoreClosed StoreError StoreTooNew Summary SummaryView Swipe SyncKeeper
     TalekeeperError ToolCall ToolsUnsupported UnreadableFile UsageExceeded __version__
     compose_messages

@@ -121,6 +121,16 @@ FOREIGN: Mapping[str, Callable[[Keeper, Theirs], Coroutine[Any, Any, object]]] =
     "memories.import_file": lambda me, it: me.memories.import_file(
         _MEMORIES, into=Destination(character=it.character)
     ),
+    "receipts.list": lambda me, it: me.receipts.list(it.chat),
+    "receipts.get": lambda me, it: me.receipts.get(it.chat, it.number),
+    "receipts.seen": lambda me, it: me.receipts.seen(it.chat, it.number),
+    "receipts.diff": lambda me, it: me.receipts.diff(it.chat, it.number, it.number),
+    "receipts.since": lambda me, it: me.receipts.since(it.chat, it.number),
+    "receipts.since again": lambda me, it: me.receipts.since(it.chat, it.number, again=True),
+    "receipts.compare": lambda me, it: me.receipts.compare(it.chat),
+    "receipts.compare persona": lambda me, it: me.receipts.compare(
+        it.own, persona_after=it.persona
+    ),
     "files.export_chat": lambda me, it: me.files.export_chat(it.chat, BytesIO()),
     "files.export_card": lambda me, it: me.files.export_card(it.character),
 }

@@ -25,6 +25,7 @@ PARTS = (
     "files",
     "summaries",
     "memories",
+    "receipts",
 )
 TITLE = "Nobody else calls a chat this"
 RUN = "00000000-0000-7000-8000-00000000000a"

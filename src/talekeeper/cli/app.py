@@ -23,6 +23,7 @@ from talekeeper.cli import (
     memory_past,
     plans,
     previewing,
+    receipts,
     settings,
 )
 from talekeeper.cli.entries import entries_app
@@ -80,6 +81,7 @@ app.add_typer(entries_app, name="entries")
 lore_app.add_typer(entry_app, name="entry")
 app.add_typer(lore_app, name="lore")
 plans.register(app)
+receipts.register(app)
 
 
 def _show_version(wanted: bool) -> None:

@@ -104,10 +104,12 @@ def delete(connection: Connection, key: ChatKey) -> None:
     text could bring back which is not shown."""
     chat_rows.state(connection, key, lock=True)
     hidden = revision_rows.of_messages(connection, key, active=False)
+    if hidden:
+        # Before the receipts go with the chat: who deletes memories for good locks in this order.
+        memory_rows.lock(connection, key.account)
     chat_rows.remove(connection, key)
     lore_rows.drop_uses(connection, key.account, key.chat)
     if hidden:
-        memory_rows.lock(connection, key.account)
         purge_unseen(connection, key.account, {revision.memory for revision in hidden})
 
 

@@ -35,7 +35,8 @@ def fork(
 
     Numbers, swipes, flags, turns, cells, settings, participants and the imported lines are copied;
     characters, personas and lorebooks are shared. Of the summary come the nodes that end at or
-    before it, and the marks of the cells that were read for memories.
+    before it, and the marks of the cells that were read for memories. Receipts stay: they tell of
+    the chat in which the replies were made.
     Raises NotFound where the message does not exist.
     """
     state = chat_rows.state(connection, source, lock=True)

@@ -25,6 +25,7 @@ from sqlalchemy import (
 from talekeeper.domain.errors import NotFound
 from talekeeper.domain.limits import LIMITS
 from talekeeper.domain.memory import Memory, MemoryLine, WriteUnit, spread, turns
+from talekeeper.store import receipts as receipt_rows
 from talekeeper.store.keys import LAST_NUMBER
 from talekeeper.store.memory_tables import memories
 from talekeeper.store.tables import accounts
@@ -247,7 +248,8 @@ def leave(connection: Connection, account: str, character: str) -> None:
 
 
 def purge(connection: Connection, account: str, ids: Sequence[int]) -> int:
-    """Delete memories for good, with their journal; answers how many."""
+    """Delete memories for good, with their journal and what recorded receipts say of them; answers
+    how many."""
     found = 0
     for start in range(0, len(ids), _PAGE):
         found += connection.execute(
@@ -255,13 +257,16 @@ def purge(connection: Connection, account: str, ids: Sequence[int]) -> int:
                 memories.c.account_id == account, memories.c.id.in_(ids[start : start + _PAGE])
             )
         ).rowcount
+    receipt_rows.forget_memories(connection, account, ids)
     return found
 
 
 def sweep(connection: Connection, account: str, *, before: datetime) -> int:
     """Delete for good what is in the trash since before a moment."""
     gone = delete(memories).where(memories.c.account_id == account, memories.c.deleted_at < before)
-    return connection.execute(gone).rowcount
+    ids = connection.execute(gone.returning(memories.c.id)).scalars().all()
+    receipt_rows.forget_memories(connection, account, ids)
+    return len(ids)
 
 
 def with_trash(connection: Connection, *, before: datetime) -> list[str]:
