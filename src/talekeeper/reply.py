@@ -235,6 +235,7 @@ class Replier:
                 writes=asked.staging.writes,
                 scopes=asked.scopes,
                 seen=marked(material, request, asked.context),
+                fired=asked.context.fired,
             )
             try:
                 recorded = await desk.write(

@@ -10,7 +10,8 @@ import pytest
 from sqlalchemy import Connection, select, update
 
 from talekeeper import LIMITS, InvalidInput, ModelError, NotFound
-from talekeeper.domain.recorded import DELETED_MEMORY, Fired, RecordedReceipt
+from talekeeper.domain.lore import FiredEntry
+from talekeeper.domain.recorded import DELETED_MEMORY, RecordedReceipt
 from talekeeper.store import receipts as rows
 from talekeeper.store.keys import ChatKey
 from talekeeper.store.receipt_json import to_json
@@ -310,7 +311,7 @@ def test_what_fired_counts_for_shown_swipes(database_url: str) -> None:
                 )
 
             await talk.database.write(set_fired)
-            expected = (Fired("book", "entry", "0badcafe"),)
+            expected = (FiredEntry("book", 7, "0badcafe"),)
 
             async def since(number: int) -> list[Any]:
                 return await talk.database.read(lambda c: rows.fired_since(c, key, number))

@@ -68,6 +68,7 @@ def compose(material: Material, request: Request) -> Context:
         messages=render(sent),
         texts=tuple(block.text or _calls(block) for block in sent),
         tools=MEMORY_TOOLS if known.tools else (),
+        fired=fired.begun,
         receipt=Receipt(
             tokenizer=voice.tokenizer.name,
             approximate=voice.tokenizer.approximate,

@@ -12,7 +12,7 @@ from talekeeper.compose.voice import Voice
 from talekeeper.domain.block import Block, Reason, Row
 from talekeeper.domain.chat import LiveMessage
 from talekeeper.domain.limits import LIMITS
-from talekeeper.domain.lore import Extra, Lorebook, Place, Trigger
+from talekeeper.domain.lore import Extra, FiredEntry, Lorebook, Place, Trigger
 
 __all__ = ["Lore", "lore", "woven"]
 
@@ -27,12 +27,18 @@ _BOOK = "book"
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Lore:
     """The blocks by their places, each in the order in which it is sent, and rows for what stays
-    out. ``fired`` is what a recorded receipt keeps of it."""
+    out. ``fired`` are all that fired."""
 
     blocks: Mapping[Place, Sequence[Block]] = field(default_factory=dict)
     rows: Sequence[Row] = ()
     fired: Sequence[Fired] = ()
     notes: Sequence[str] = ()
+
+    @property
+    def begun(self) -> tuple[FiredEntry, ...]:
+        """The entries that fired anew."""
+        anew = (one for one in self.fired if one.why != "sticky")
+        return tuple(FiredEntry(one.book, one.entry.id, one.digest) for one in anew)
 
     def at(self, *places: Place) -> list[Block]:
         """The blocks of some places."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from talekeeper.domain.decorators import Conditions, decorated
 from talekeeper.domain.lore import Entry, Lorebook
+from talekeeper.store.keys import LAST_NUMBER
 from talekeeper.text.keys import Key, KeyIndex
 
 __all__ = ["CompiledBook", "Ready"]
@@ -30,7 +31,8 @@ class Ready(NamedTuple):
 class CompiledBook:
     """A book with its entries. ``by_key`` tells for each key which entries it may fire, ``always``
     are those that need no key, ``macros`` those with a key that holds one, ``searching_more`` those
-    that search more than the conversation. ``timed`` tells that it matters when they fired last.
+    that search more than the conversation. ``window`` is for how many messages it matters that one
+    fired.
     """
 
     book: Lorebook
@@ -40,7 +42,7 @@ class CompiledBook:
     always: Sequence[int]
     macros: Sequence[int]
     searching_more: Sequence[int]
-    timed: bool
+    window: int
     disabled: int
     _digests: dict[int, str] = field(default_factory=dict)
 
@@ -84,7 +86,7 @@ class CompiledBook:
             always=[number for number, one in on if _needs_no_key(one)],
             macros=[number for number, one in on if one.with_macros],
             searching_more=[number for number, one in on if one.entry.extras],
-            timed=any(_timed(one) for _, one in on),
+            window=max((_window(one) for _, one in on), default=0),
             disabled=len(ready) - len(on),
         )
 
@@ -134,8 +136,11 @@ def _lasting(one: Ready) -> bool:
     return one.entry.sticky > 0 or one.conditions.latch is True
 
 
-def _timed(one: Ready) -> bool:
-    return _lasting(one) or one.entry.cooldown > 0 or one.conditions.latch is not None
+def _window(one: Ready) -> int:
+    """For how many messages it matters that it fired."""
+    if one.conditions.latch is not None:
+        return LAST_NUMBER
+    return one.entry.sticky + one.entry.cooldown
 
 
 def _digest(entry: Entry) -> str:

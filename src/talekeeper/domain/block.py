@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from talekeeper.domain.chat import Part, ToolCall
+from talekeeper.domain.lore import FiredEntry
 
 __all__ = ["SHARE", "Block", "Context", "Kind", "Layer", "Mode", "Reason", "Receipt", "Row"]
 
@@ -151,13 +152,15 @@ class Context:
     """What compose answers: messages to send, tools to offer, and the receipt.
 
     ``messages`` have the shape of OpenAI chat completions. ``texts`` are the texts of what was
-    sent, in the order of the receipt's ``sent`` rows.
+    sent, in the order of the receipt's ``sent`` rows. ``fired`` are the entries whose time begins
+    with this reply: those that did not merely last.
     """
 
     messages: tuple[Mapping[str, Any], ...]
     receipt: Receipt
     texts: tuple[str, ...]
     tools: tuple[Mapping[str, Any], ...] = field(default=())
+    fired: tuple[FiredEntry, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The documented JSON shape that ``talekeeper preview --json`` prints."""

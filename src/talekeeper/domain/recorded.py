@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from talekeeper.domain.block import Receipt, Row
+from talekeeper.domain.lore import FiredEntry
 
 __all__ = [
     "DELETED_MEMORY",
     "UNMARKED",
-    "Fired",
     "MarkedReceipt",
     "RecordedReceipt",
     "SeenReceipt",
@@ -34,14 +34,6 @@ State = Literal["same", "changed", "deleted", "unknown"]
 def fingerprint(text: str) -> str:
     """Eight hexadecimal digits that tell whether a text is still the same."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
-
-
-class Fired(NamedTuple):
-    """An entry of a lorebook that fired: the ids of both, and a digest of what it said."""
-
-    book: str
-    entry: str
-    digest: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,7 +61,7 @@ class RecordedReceipt(MarkedReceipt):
     number: int
     swipe: int
     made_at: datetime
-    fired: tuple[Fired, ...] = ()
+    fired: tuple[FiredEntry, ...] = ()
 
     def head(self) -> dict[str, Any]:
         """Which reply it is of, and its sizes, in the documented JSON shape."""

@@ -8,8 +8,9 @@ from sqlalchemy import Connection
 
 from talekeeper.domain.chat import Message
 from talekeeper.domain.errors import InvalidInput
+from talekeeper.domain.lore import FiredEntry
 from talekeeper.domain.memory import WriteUnit
-from talekeeper.domain.recorded import Fired, MarkedReceipt, RecordedReceipt
+from talekeeper.domain.recorded import MarkedReceipt, RecordedReceipt
 from talekeeper.record import messages as units
 from talekeeper.record.memory_writes import Applied, MemoryWrite, apply_writes
 from talekeeper.record.messages import NewMessage, NewSwipe
@@ -85,7 +86,7 @@ class NewReply:
     writes: Sequence[MemoryWrite] = ()
     scopes: Collection[str | None] = ()
     seen: MarkedReceipt | None = None
-    fired: Sequence[Fired] = ()
+    fired: Sequence[FiredEntry] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -144,7 +145,7 @@ def record_reply(
 
 
 def _recorded(
-    unit: WriteUnit, seen: MarkedReceipt, fired: Sequence[Fired], now: datetime
+    unit: WriteUnit, seen: MarkedReceipt, fired: Sequence[FiredEntry], now: datetime
 ) -> RecordedReceipt:
     return RecordedReceipt(
         chat=unit.chat,

@@ -24,7 +24,8 @@ from sqlalchemy import (
 from sqlalchemy import Row as SqlRow
 
 from talekeeper.domain.limits import LIMITS
-from talekeeper.domain.recorded import Fired, RecordedReceipt
+from talekeeper.domain.lore import FiredEntry
+from talekeeper.domain.recorded import RecordedReceipt
 from talekeeper.store.keys import ChatKey
 from talekeeper.store.messages import in_chat
 from talekeeper.store.receipt_json import from_json, to_json, without_memories
@@ -88,7 +89,7 @@ def _recorded(row: SqlRow[*tuple[Any, ...]]) -> RecordedReceipt:
         receipt=receipt,
         marks=marks,
         digest=row.digest,
-        fired=tuple(Fired(*fired) for fired in row.fired or ()),
+        fired=tuple(FiredEntry(*fired) for fired in row.fired or ()),
     )
 
 
@@ -124,7 +125,7 @@ def kept(connection: Connection, key: ChatKey) -> tuple[int, datetime | None]:
 
 def fired_since(
     connection: Connection, key: ChatKey, number: int
-) -> list[tuple[int, tuple[Fired, ...]]]:
+) -> list[tuple[int, tuple[FiredEntry, ...]]]:
     """What fired for the messages from ``number`` on, in order, with the message's number.
 
     Only what is shown counts: the receipts of active swipes.
@@ -148,7 +149,7 @@ def fired_since(
         )
         .order_by(receipts.c.number)
     )
-    return [(row.number, tuple(Fired(*fired) for fired in row.fired)) for row in rows]
+    return [(row.number, tuple(FiredEntry(*fired) for fired in row.fired)) for row in rows]
 
 
 def remove(connection: Connection, key: ChatKey, numbers: Collection[int]) -> None:
