@@ -57,7 +57,7 @@ class UtcDateTime(TypeDecorator[datetime]):
     def result_processor(
         self, dialect: Dialect, coltype: object
     ) -> Callable[[Any], datetime | None] | None:
-        # SQLite holds a text: it is read in one step, not by way of a moment without a zone.
+        """SQLite holds a text: it is read in one step, not by way of a moment without a zone."""
         return _moment if dialect.name == "sqlite" else super().result_processor(dialect, coltype)
 
 
