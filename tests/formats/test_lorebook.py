@@ -139,7 +139,7 @@ def test_commas_in_keys() -> None:
         ({"outletName": "here"}, "outlet", "here"),
         ({"ignoreBudget": True}, "ignore_budget", True),
         ({"comment": 7}, "title", "7"),
-        ({"comment": ["a", "b"]}, "title", ""),
+        ({"comment": ["a", "b"]}, "title", "a\nb"),
         ({"content": ["a", "b"]}, "content", "a\nb"),
         ({"content": None}, "content", ""),
         ({"content": "@@depth 4\nText"}, "content", "@@depth 4\nText"),

@@ -228,7 +228,7 @@ def place_said(fields: Fields, *places: str) -> Place | None:
             if value not in ("before_char", "after_char"):
                 fields.note("No known position; before or after the character is used.", place)
             return "before_char" if value.startswith("before") else "after_char"
-        at = Fields({place: value}).number_or_none(place, least=-1, most=len(PLACES))
+        at = Fields({"at": value}).number_or_none("at", least=-1, most=len(PLACES))
         if at is not None and 0 <= at < len(PLACES):
             return PLACES[at]
         fields.note("No known position; passed over.", place)
