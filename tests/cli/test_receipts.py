@@ -81,7 +81,7 @@ def test_what_changed_since_is_said(cli: Cli, stairs: str) -> None:
 def test_two_replies_are_compared(cli: Cli, stairs: str) -> None:
     out = cli("diff", stairs, "2", "4")
     assert out.startswith("before: ")
-    assert "Only after\n  message message:2/0" in out
+    assert "Only after\n  message 2/0, " in out
     assert "rows alike." in out
     assert cli("diff", stairs, "2", "2").endswith("\nThe model sees the same.\n")
     found = cli.json("diff", stairs, "2", "4/0")
@@ -89,7 +89,7 @@ def test_two_replies_are_compared(cli: Cli, stairs: str) -> None:
 
 
 def test_a_reply_is_compared_with_now(cli: Cli, stairs: str) -> None:
-    assert "message:4/0" in cli("diff", stairs, "4")
+    assert "message 4/0, " in cli("diff", stairs, "4")
     assert "The model sees the same." in cli("diff", stairs, "4", "--again")
     found = cli.json("diff", stairs, "4", "--again", "--set", "main_prompt=Play.")
     assert [(change["after"]["source"], change["rewritten"]) for change in found["changed"]] == [
@@ -106,8 +106,21 @@ def test_settings_are_tried(cli: Cli, stairs: str) -> None:
         "diff", stairs, "-i", "Well?", "--set", "shares.summary=0.1", "--set", "shares.digest=0.1"
     )
     assert (found["gone"], found["new"], found["changed"]) == ([], [], [])
-    assert "persona:" in cli("diff", stairs, "--persona", "Carla")
+    assert "Only after\n  persona " in cli("diff", stairs, "--persona", "Carla")
     assert cli.json("settings", stairs)["settings"]["strategy"] == "summarize"
+
+
+def test_messages_with_the_same_change_are_a_run(cli: Cli, stairs: str) -> None:
+    with SyncKeeper.open(cli.db, settle="off") as keeper:
+        chat = keeper.chats.find(stairs).id
+        for number in range(5, 35):
+            keeper.record(chat, f"Message {number} is about the iron stairs. " * 9)
+    small = ("--set", "context_limit=1800", "--set", "reserve=0")
+    out = cli("diff", stairs, *small)
+    runs = [line for line in out.splitlines() if "sent → older than the live window" in line]
+    assert len(runs) == 1
+    assert runs[0].startswith("  message 1/0 to ")
+    assert " of them)" in runs[0]
 
 
 @pytest.mark.parametrize(

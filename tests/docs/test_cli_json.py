@@ -35,11 +35,11 @@ CALLS: Mapping[str, Sequence[Sequence[str]]] = {
     "show": [("show", "Mira - Branch", "--json")],
     "chat": [("chat", "Unanswered", "-i", "I like fog.", "--json")],
     "receipts": [("receipts", "Unanswered", "--json")],
-    "receipt": [("receipt", "Unanswered", "3", "--json"), ("receipt", "Told", "4", "--json")],
+    "receipt": [("receipt", "Unanswered", "3", "--json"), ("receipt", "Told", "32", "--json")],
     "diff": [
         ("diff", "Unanswered", "3", "--json"),
         ("diff", "Told", "--set", "context_limit=5000", "--json"),
-        ("diff", "Told", "4", "2", "--json"),
+        ("diff", "Told", "32", "34", "--json"),
     ],
     "settle": [("settle", "--json"), ("settle", "Unreachable", "--json")],
     "jobs": [("jobs", "--json"), ("jobs", "--retry", "--json")],
@@ -154,6 +154,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Sequence[A
                 keeper.record(chat, f"Lamp {number} is on the stairs.", role="assistant")
         with FakeModelServer(_told) as server:
             asyncio.run(_read(server))
+            asyncio.run(_tell(server))
             return {command: _all_printed(command, server) for command in CALLS}
 
 
@@ -181,6 +182,21 @@ async def _read(server: FakeModelServer) -> None:
         await tell_on(keeper, chat, "I row every Sunday.")
         await tell_on(keeper, chat)
         await keeper.summaries.settle(chat)
+
+
+async def _tell(server: FakeModelServer) -> None:
+    """A chat with two replies: the first one saw less, and no memories."""
+    model = OpenAICompatible(Endpoint(base_url=server.base_url, model="fake-model"))
+    async with Keeper.open("tale.db", settle="off", chat_model=model) as keeper:
+        teller = await keeper.characters.add(name="Teller")
+        chat = (await keeper.chats.start("Teller", title="Told")).id
+        for number in range(15):
+            await keeper.record(chat, f"Where is lamp {number}?")
+            await keeper.record(chat, f"Lamp {number} is on the stairs.", role="assistant")
+        await keeper.characters.learn(teller.id, False)
+        await keeper.reply(chat, "And now?", settings={"context_limit": 600, "reserve": 100})
+        await keeper.characters.learn(teller.id, True)
+        await keeper.reply(chat, "And then?")
 
 
 def _all_printed(command: str, server: FakeModelServer) -> Sequence[Any]:

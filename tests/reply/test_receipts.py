@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio
 import pytest
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, select, text, update
 
 from talekeeper import LIMITS, InvalidInput, ModelError, NotFound
 from talekeeper.domain.lore import FiredEntry
@@ -19,6 +19,7 @@ from talekeeper.store.receipt_tables import receipts
 from talekeeper.testing import steps
 from tests.conftest import run
 from tests.reply.talking import Talk, add, call, talking
+from tests.store.test_statements import counted
 
 SMALL: dict[str, Any] = {
     "context_limit": 150,
@@ -414,5 +415,37 @@ def test_settings_and_personas_are_compared(database_url: str) -> None:
                 other = await keeper.receipts.compare(talk.chat, persona_after=name)
                 assert [row.source for row in other.new] == [f"persona:{carla.id}"]
             assert (await keeper.chats.get(talk.chat)).persona_id != carla.id
+
+    run(story())
+
+
+def test_a_receipt_takes_two_statements(database_url: str) -> None:
+    async def story() -> None:
+        async with talking(database_url, steps.answer("Hm."), steps.answer("Ah.")) as talk:
+            for said in ("One.", "Two."):
+                with counted() as seen:
+                    await talk.keeper.reply(talk.chat, said)
+                writing = [s for s in seen if s.startswith(("DELETE", "INSERT", "UPDATE"))]
+                assert len([s for s in writing if "receipts" in s]) == 2
+                assert not [s for s in seen if s.startswith("SELECT") and "receipts" in s]
+
+    run(story())
+
+
+def test_nothing_of_a_reply_that_cannot_be_recorded_stays(database_url: str) -> None:
+    """The receipt is the last to be written; where it fails, nothing was said."""
+
+    async def story() -> None:
+        async with talking(database_url, steps.answer("Hm.")) as talk:
+
+            def refuse(connection: Connection) -> None:
+                connection.execute(text("DROP TABLE receipts"))
+
+            await talk.database.write(refuse)
+            with pytest.raises(Exception, match="receipts"):
+                await talk.keeper.reply(talk.chat)
+            assert await talk.said() == ["Hello."]
+
+            await talk.database.write(lambda connection: receipts.create(connection))
 
     run(story())

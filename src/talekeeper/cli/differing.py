@@ -31,8 +31,8 @@ def show_diff(console: Output, found: ReceiptDiff) -> None:
     _show_rows(console, "Only after", found.new)
     if found.changed:
         console.print("\n[bold]Otherwise[/]")
-    for change in found.changed:
-        console.print(f"  {safe(_changed(change))}", highlight=False)
+    for run in _runs(found.changed):
+        console.print(f"  {safe(_changed(run))}", highlight=False)
     console.print(f"\n{counted(found.same, 'row')} alike.", highlight=False)
 
 
@@ -57,21 +57,47 @@ def _show_rows(console: Output, title: str, rows: Sequence[Row]) -> None:
     sent = [row for row in rows if row.reason == "sent"]
     for row in sent:
         size = counted(row.tokens or 0, "token")
-        console.print(f"  {row.kind} {safe(row.source)}, {size}: sent", highlight=False)
+        named = f"{row.kind} {row.source.removeprefix(f'{row.kind}:')}"
+        console.print(f"  {safe(named)}, {size}: sent", highlight=False)
     for line in left_out_lines([row for row in rows if row.reason != "sent"]):
         console.print(f"  {safe(line)}", highlight=False)
 
 
-def _changed(change: RowChange) -> str:
+def _runs(changes: Sequence[RowChange]) -> list[list[RowChange]]:
+    """The changes; messages or memories that follow each other with the same change are a run."""
+    runs: list[list[RowChange]] = []
+    for change in changes:
+        if runs and _alike(runs[-1][-1]) == _alike(change) is not None:
+            runs[-1].append(change)
+        else:
+            runs.append([change])
+    return runs
+
+
+def _alike(change: RowChange) -> tuple[object, ...] | None:
+    """What the changes of a run share; None where one stands alone."""
     before, after = change.before, change.after
-    said = [f"{before.kind} {_thing(change)}"]
+    single = before.kind in ("message", "memory") and "-" not in _thing(change)
+    if not single or change.rewritten or before.reason == after.reason:
+        return None
+    return before.kind, why(before), why(after)
+
+
+def _changed(run: Sequence[RowChange]) -> str:
+    change = run[0]
+    before, after = change.before, change.after
+    named = _thing(change)
+    if len(run) > 1:
+        named = f"{named} to {_thing(run[-1])} ({len(run)} of them)"
+    said = [f"{before.kind} {named.replace(f'{before.kind}:', '')}"]
     if (before.reason, before.note) != (after.reason, after.note):
         said.append(f"{why(before)} → {why(after)}")
     elif before.source != after.source:
         said.append(why(after))
     if change.rewritten:
         said.append("another text")
-    if before.tokens is not None and after.tokens is not None and before.tokens != after.tokens:
+    known = before.tokens is not None and after.tokens is not None
+    if len(run) == 1 and known and before.tokens != after.tokens:
         said.append(f"{before.tokens:,} → {after.tokens:,} tokens")
     if before.count != after.count and 1 not in (before.count, after.count):
         said.append(f"{before.count:,} → {after.count:,} of them")
