@@ -6,7 +6,7 @@ from talekeeper.compose.budget import fit, over_share
 from talekeeper.compose.digest import Digest, digest, number_of
 from talekeeper.compose.head import depth_blocks, head_blocks, tail_blocks
 from talekeeper.compose.history import History, history
-from talekeeper.compose.lore import lore, woven
+from talekeeper.compose.lore import Lore, lore, woven
 from talekeeper.compose.memories import remembered
 from talekeeper.compose.render import arrange, render
 from talekeeper.compose.request import Material, Request
@@ -41,13 +41,7 @@ def compose(material: Material, request: Request) -> Context:
     unpinned = [block for block in known.blocks if not block.protected]
     fired = lore(voice, request, [*talk.before, *talk.live])
     head = [*woven(head_blocks(voice), fired), *pinned]
-    notes_at_depth = [
-        *fired.at("note_top"),
-        *depth_blocks(voice),
-        *fired.at("note_bottom", "depth"),
-    ]
-    tail = [*notes_at_depth, *fired.at("before_input"), *tail_blocks(voice, request.mode)]
-    tail += [known.tools] if known.tools else []
+    tail = [*_tail(voice, request, fired), *([known.tools] if known.tools else [])]
     fixed = sum(block.tokens for block in (*head, *unpinned, *tail))
     window = _window(talk, settings, fixed)
     told = story(voice, talk, window=window, replacing=request.replacing)
@@ -90,6 +84,14 @@ def compose(material: Material, request: Request) -> Context:
             notes=tuple(notes),
         ),
     )
+
+
+def _tail(voice: Voice, request: Request, fired: Lore) -> Iterator[Block]:
+    """What goes to a depth, before the input, or to the end."""
+    yield from fired.at("note_top")
+    yield from depth_blocks(voice)
+    yield from fired.at("note_bottom", "depth", "before_input")
+    yield from tail_blocks(voice, request.mode)
 
 
 def _window(talk: History, settings: GenerationSettings, fixed: int) -> int:

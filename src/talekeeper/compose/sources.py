@@ -12,11 +12,13 @@ from talekeeper.compose.head import MAIN_PROMPT, NUDGES
 from talekeeper.compose.request import Material, Request
 from talekeeper.domain.character import Card
 from talekeeper.domain.chat import ToolCall
+from talekeeper.domain.decorators import decorated
 from talekeeper.domain.settings import GenerationSettings
 from talekeeper.domain.summary import place_named
 from talekeeper.models.memory_tools import TOOLS_TEXT
 from talekeeper.store import characters as character_rows
 from talekeeper.store import chats as chat_rows
+from talekeeper.store import lore_entries as entry_rows
 from talekeeper.store import memories as memory_rows
 from talekeeper.store import messages as message_rows
 from talekeeper.store import summaries as summary_rows
@@ -28,12 +30,14 @@ __all__ = ["Sources", "sources_now", "sources_of"]
 _OWN = {"tools/memory": TOOLS_TEXT} | {f"nudge/{mode}": text for mode, text in NUDGES.items()}
 """Talekeeper's own texts."""
 
-_KNOWN = ("message", "memory", "summary", "character", "persona", "settings")
+_KNOWN = ("message", "memory", "summary", "character", "persona", "settings", "lore", "entry")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sources:
     """Texts by what stands behind the kind in a source: ``12/0`` of ``message:12/0``.
+
+    ``entries`` are those of lorebooks and memory entries, without decorators.
 
     ``cards`` are those of characters, by id, or by name for one without. ``own`` are texts by their
     whole source.
@@ -42,6 +46,7 @@ class Sources:
     messages: Mapping[str, str]
     memories: Mapping[str, str]
     summaries: Mapping[str, str]
+    entries: Mapping[str, str]
     cards: Mapping[str, Card]
     personas: Mapping[str, str]
     settings: GenerationSettings
@@ -56,7 +61,13 @@ class Sources:
         if source in self.own:
             return self.own[source]
         kind, _, name = source.partition(":")
-        found = {"message": self.messages, "memory": self.memories, "summary": self.summaries}
+        found = {
+            "message": self.messages,
+            "memory": self.memories,
+            "summary": self.summaries,
+            "lore": self.entries,
+            "entry": self.entries,
+        }
         if kind in found:
             return found[kind].get(name)
         if kind == "persona":
@@ -113,6 +124,11 @@ def sources_of(material: Material, request: Request) -> Sources:
         },
         memories={str(memory.id): memory.text for memory in known},
         summaries={node.name: node.text for node in material.summaries},
+        entries={
+            f"{book.book.id}/{number}": one.entry.content
+            for book in material.books
+            for number, one in book.ready.items()
+        },
         cards={material.speaker_id or material.speaker.name: material.speaker},
         personas={persona.id: persona.description} if persona else {},
         settings=material.settings,
@@ -155,8 +171,22 @@ def sources_now(connection: Connection, key: ChatKey, sources: Sequence[str]) ->
         summaries={
             node.name: node.text for node in summary_rows.at(connection, key, places).values()
         },
+        entries=_entries_now(
+            connection, key.account, [*named.get("lore", ()), *named.get("entry", ())]
+        ),
         cards=cards,
         personas=personas,
         settings=state.settings,
         own=_OWN,
     )
+
+
+def _entries_now(connection: Connection, account: str, names: Sequence[str]) -> dict[str, str]:
+    """The texts of entries, by ``book/number``."""
+    found: dict[str, str] = {}
+    for name in names:
+        book, _, number = name.partition("/")
+        row = entry_rows.get(connection, account, book, int(number)) if number else None
+        if row is not None:
+            found[name] = decorated(row.entry)[0].content
+    return found
