@@ -25,6 +25,7 @@ from talekeeper.domain.errors import (
     UsageExceeded,
 )
 from talekeeper.domain.limits import LIMITS, PLANS, Limits, Plan
+from talekeeper.domain.lore import CharacterFilter, Entry, Lorebook, Use
 from talekeeper.domain.memory import Memory
 from talekeeper.domain.receipt_diff import ReceiptDiff, RowChange
 from talekeeper.domain.recorded import RecordedReceipt, SeenReceipt, SeenRow
@@ -50,6 +51,7 @@ __all__ = [
     "BudgetExceeded",
     "Card",
     "Character",
+    "CharacterFilter",
     "Chat",
     "ChatModel",
     "Conflict",
@@ -58,11 +60,13 @@ __all__ = [
     "Draft",
     "Drafted",
     "Endpoint",
+    "Entry",
     "GenerationSettings",
     "ImportReport",
     "InvalidInput",
     "Keeper",
     "Limits",
+    "Lorebook",
     "MemoriesOverCap",
     "Memory",
     "Message",
@@ -98,5 +102,6 @@ __all__ = [
     "ToolsUnsupported",
     "UnreadableFile",
     "UsageExceeded",
+    "Use",
     "compose_messages",
 ]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from talekeeper import Endpoint, Keeper, OpenAICompatible, SyncKeeper, ToolCall
+from talekeeper import Endpoint, Keeper, OpenAICompatible, SyncKeeper, ToolCall, Use
 from talekeeper.cli.running import run
 from talekeeper.testing import FakeModelServer, ModelRequest, Step, steps
 from tests.docs.pages import commands, page
@@ -68,6 +68,24 @@ CALLS: Mapping[str, Sequence[Sequence[str]]] = {
     "memories import": [("memories", "import", "memories.json", "--global", "--json")],
     "memories purge": [("memories", "purge", "--all", "--yes", "--json")],
     "memories draft": [("memories", "draft", "Unanswered", "2", *AS_IS, "--json")],
+    "entries list": [("entries", "list", "--json")],
+    "entries add": [
+        ("entries", "add", "The ship is the Petrel.", "-k", "ship", "--character", "Tam", "--json"),
+    ],
+    "entries edit": [
+        ("entries", "edit", "2", "--character", "Tam", "-k", "boat", "--set", "sticky=4", "--json")
+    ],
+    "entries delete": [("entries", "delete", "2", "--character", "Tam", "--json")],
+    "lore list": [("lore", "list", "--json")],
+    "lore show": [("lore", "show", "Harbour", "--json")],
+    "lore add": [("lore", "add", "Coast", "--global", "--scan-depth", "4", "--json")],
+    "lore edit": [("lore", "edit", "Harbour", "--recursive", "--json")],
+    "lore use": [("lore", "use", "Harbour", "--character", "Tam", "--json")],
+    "lore entry add": [("lore", "entry", "add", "Harbour", "Fog.", "-k", "fog", "--json")],
+    "lore entry edit": [("lore", "entry", "edit", "Harbour", "2", "--title", "Fog", "--json")],
+    "lore entry delete": [("lore", "entry", "delete", "Harbour", "2", "--json")],
+    "lore export": [("lore", "export", "Harbour", "-o", "harbour.json", "--json")],
+    "lore delete": [("lore", "delete", "Coast", "--yes", "--json")],
     "memories generate": [
         ("memories", "generate", "Her tea", "--character", "Tam", *ALL, "--json")
     ],
@@ -127,6 +145,18 @@ ELSEWHERE = {
     "memories undo": ("[]",),
     "memories trash": ("[]",),
     "memories restore": ("",),
+    "entries list": ("[].entries[].characters",),
+    "entries add": ("",),
+    "entries edit": ("",),
+    "entries delete": ("",),
+    "lore show": ("entries[]",),
+    "lore add": ("",),
+    "lore edit": ("",),
+    "lore delete": ("",),
+    "lore use": ("",),
+    "lore entry add": ("",),
+    "lore entry edit": ("",),
+    "lore entry delete": ("",),
     "memories generate": ("saved[]",),
     "memories draft": ("saved[]",),
 }
@@ -144,7 +174,10 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Sequence[A
     with chdir(folder):
         _printed("import", *CHATS)
         with SyncKeeper.open("tale.db", settle="off") as keeper:
-            keeper.characters.add(name="Tam")
+            tam = keeper.characters.add(name="Tam").id
+            keeper.entries.add("Tam lights the lamp.", "lamp", character=tam)
+            keeper.lore.add("Harbour", uses=[Use(kind="character", target=tam)])
+            keeper.lore.add_entry("Harbour", content="The tide comes at noon.", keys=["tide"])
             chat = keeper.chats.start("Tam", title="Unanswered").id
             call = ToolCall(id="1", name="look", arguments="{}")
             keeper.record(chat, "", role="assistant", tool_calls=(call,))

@@ -286,8 +286,11 @@ def export_book(
         typer.Option("-o", "--output", metavar="FILE", help="Default: standard output."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write a lorebook as a file of a front-end: byte for byte as it came if nothing changed."""
+    if as_json and output is None:
+        raise InvalidInput("Name a file with --output: --json tells about it on standard output.")
     chosen = _format(form)
 
     async def work(keeper: Keeper) -> tuple[int, Written]:
@@ -299,6 +302,10 @@ def export_book(
         return await written_to(output, write, force=force), written
 
     size, written = with_keeper(context, work)
+    if as_json:
+        notices = [notice.text for notice in written.notices]
+        print_json({"file": str(output), "bytes": size, "notices": notices})
+        return
     if output is not None:
         typer.echo(f"Wrote {output} ({size:,} bytes).")
     for notice in written.notices:

@@ -144,7 +144,7 @@ class MemoryEntries:
         self._desk = desk
 
     async def list(self, character: str | None = None) -> Sequence[Entry]:
-        """The entries of a scope: a character's id, or None for global."""
+        """The entries of a scope: a character's id, or None for global. Raises NotFound."""
         _, found = await self._desk.read(units.memory_entries, self._desk.account.id, character)
         return found
 

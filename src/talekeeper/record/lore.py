@@ -144,8 +144,7 @@ def add_memory_entry(
     """Add a memory entry to a scope: a character's id, or None for global. Raises NotFound,
     InvalidInput."""
     account_rows.get(connection, account, lock=True)
-    if character is not None and character_rows.get(connection, account, character) is None:
-        raise NotFound(f"There is no character {character!r}.")
+    _check_scope(connection, account, character)
     found = rows.entries_of_scope(connection, account, character)
     if found is None:
         found = Lorebook(id=new_id, name="Memory entries", kind="entries", created_at=now)
@@ -154,10 +153,17 @@ def add_memory_entry(
     return _add(connection, account, found, fields, now=now)
 
 
+def _check_scope(connection: Connection, account: str, character: str | None) -> None:
+    if character is not None and character_rows.get(connection, account, character) is None:
+        raise NotFound(f"There is no character {character!r}.")
+
+
 def memory_entries(
     connection: Connection, account: str, character: str | None
 ) -> tuple[Lorebook | None, list[Entry]]:
-    """The memory entries of a scope, with the book that holds them where there is one."""
+    """The memory entries of a scope, with the book that holds them where there is one. Raises
+    NotFound."""
+    _check_scope(connection, account, character)
     book = rows.entries_of_scope(connection, account, character)
     return book, entry_rows.of_book(connection, account, book.id) if book else []
 
