@@ -26,6 +26,8 @@ PARTS = (
     "summaries",
     "memories",
     "receipts",
+    "lore",
+    "entries",
 )
 TITLE = "Nobody else calls a chat this"
 RUN = "00000000-0000-7000-8000-00000000000a"

@@ -94,9 +94,10 @@ def _summary(outcomes: Sequence[Outcome], dry_run: bool) -> str:
 
 
 def _kinds(reports: Sequence[ImportReport], outcomes: Sequence[str]) -> str:
-    """How many chats and characters had one of these outcomes."""
+    """How many chats, characters and lorebooks had one of these outcomes."""
     kinds = Counter(report.kind for report in reports if report.outcome in outcomes)
-    return " and ".join(counted(kinds[kind], kind) for kind in _KINDS if kinds[kind])
+    said = [counted(kinds[kind], kind) for kind in _KINDS if kinds[kind]]
+    return " and ".join([", ".join(said[:-1]), said[-1]] if len(said) > 1 else said)
 
 
 def _counts(report: ImportReport) -> str:
