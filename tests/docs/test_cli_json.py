@@ -27,8 +27,8 @@ ALL = ("--accept", "all")
 CALLS: Mapping[str, Sequence[Sequence[str]]] = {
     "import": [
         ("import", "--json", *CHATS, GROUP, "broken.jsonl"),
-        ("import", "--json", f"{USER}/worlds/lighthouse.json"),
-        ("import", "--json", f"{USER}/worlds"),
+        ("import", "--json", f"{USER}/stories/storm.json"),
+        ("import", "--json", f"{USER}/stories"),
     ],
     "chats": [("chats", "--json")],
     "characters": [("characters", "--json")],

@@ -304,7 +304,7 @@ def test_what_fired_counts_for_shown_swipes(database_url: str) -> None:
             await keeper.reply(talk.chat, replacing=2)
             await keeper.reply(talk.chat, "More.")
             key = _key(talk, await _account(talk))
-            fired = [["book", "entry", "0badcafe"]]
+            fired = [["book", 7, "0badcafe"]]
 
             def set_fired(connection: Connection) -> None:
                 connection.execute(

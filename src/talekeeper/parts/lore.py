@@ -149,7 +149,7 @@ class MemoryEntries:
         return found
 
     async def add(
-        self, text: str, *keys: str, character: str | None = None, **fields: Any
+        self, /, text: str, *keys: str, character: str | None = None, **fields: Any
     ) -> Entry:
         """Add an entry that is sent when one of ``keys`` is mentioned. ``fields`` are further ones
         of Entry. Raises InvalidInput, NotFound."""
@@ -163,7 +163,7 @@ class MemoryEntries:
             now=desk.clock(),
         )
 
-    async def update(self, entry: int, *, character: str | None = None, **fields: Any) -> Entry:
+    async def update(self, /, entry: int, *, character: str | None = None, **fields: Any) -> Entry:
         """Change an entry of a scope. Raises NotFound, InvalidInput."""
         desk = self._desk
         return await desk.write(
