@@ -24,6 +24,7 @@ from talekeeper.compose.gather import gather
 from talekeeper.domain.memory import State
 from talekeeper.record.journal import add_memory
 from talekeeper.store import accounts as account_rows
+from talekeeper.store import memories as memory_rows
 from talekeeper.store.database import Database
 from talekeeper.store.keys import ChatKey
 from talekeeper.store.opening import open_database
@@ -125,6 +126,7 @@ class _Filling:
     scopes: Mapping[str | None, tuple[int, int]]
 
     def __call__(self, connection: Connection) -> None:
+        memory_rows.lock(connection, self.account)
         writer = Writer(5)
         tokenizer = tokenizer_named("o200k_base")
         made = 0

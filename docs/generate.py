@@ -81,7 +81,7 @@ def columns_of(item: Table) -> str:
 
 def _type(column: Column[Any]) -> str:
     kind = type(column.type).__name__
-    name = {"UtcDateTime": "moment", "LargeBinary": "bytes", "Uuid": "id"}.get(kind, kind.lower())
+    name = {"UtcDateTime": "moment", "LargeBinary": "bytes", "_Id": "id"}.get(kind, kind.lower())
     return f"{name}, may be empty" if column.nullable else name
 
 

@@ -22,8 +22,10 @@ from talekeeper.parts.chats import Chats
 from talekeeper.parts.desk import Desk
 from talekeeper.parts.drafts import Drafts
 from talekeeper.parts.files import Files
+from talekeeper.parts.lore import Lore, MemoryEntries
 from talekeeper.parts.memories import Memories
 from talekeeper.parts.messages import Messages
+from talekeeper.parts.receipts import Receipts
 from talekeeper.parts.settings import Settings
 from talekeeper.parts.summaries import Summaries
 from talekeeper.record import accounts
@@ -67,9 +69,12 @@ class Keeper:
         self.personas = Personas(desk)
         drafts = Drafts(desk, settler.reading_model or chat_model)
         self.memories = Memories(desk, drafts, reads_deeper=settler.reading_model is not None)
+        self.lore = Lore(desk)
+        self.entries = MemoryEntries(desk)
         self.settings = Settings(desk)
         self.files = Files(desk)
         self.summaries = Summaries(desk, settler)
+        self.receipts = Receipts(desk)
 
     @classmethod
     @asynccontextmanager

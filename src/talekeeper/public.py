@@ -25,7 +25,10 @@ from talekeeper.domain.errors import (
     UsageExceeded,
 )
 from talekeeper.domain.limits import LIMITS, PLANS, Limits, Plan
+from talekeeper.domain.lore import CharacterFilter, Entry, Lorebook, Use
 from talekeeper.domain.memory import Memory
+from talekeeper.domain.receipt_diff import ReceiptDiff, RowChange
+from talekeeper.domain.recorded import RecordedReceipt, SeenReceipt, SeenRow
 from talekeeper.domain.settings import AuthorsNote, GenerationSettings, Shares
 from talekeeper.domain.summary import Summary
 from talekeeper.keeper import Keeper
@@ -48,6 +51,7 @@ __all__ = [
     "BudgetExceeded",
     "Card",
     "Character",
+    "CharacterFilter",
     "Chat",
     "ChatModel",
     "Conflict",
@@ -56,11 +60,13 @@ __all__ = [
     "Draft",
     "Drafted",
     "Endpoint",
+    "Entry",
     "GenerationSettings",
     "ImportReport",
     "InvalidInput",
     "Keeper",
     "Limits",
+    "Lorebook",
     "MemoriesOverCap",
     "Memory",
     "Message",
@@ -73,10 +79,15 @@ __all__ = [
     "Persona",
     "Plan",
     "Receipt",
+    "ReceiptDiff",
+    "RecordedReceipt",
     "Reply",
     "Request",
     "Row",
+    "RowChange",
     "ScopeFull",
+    "SeenReceipt",
+    "SeenRow",
     "Shares",
     "StoreBusy",
     "StoreClosed",
@@ -91,5 +102,6 @@ __all__ = [
     "ToolsUnsupported",
     "UnreadableFile",
     "UsageExceeded",
+    "Use",
     "compose_messages",
 ]

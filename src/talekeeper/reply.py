@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 
 from talekeeper.compose.composer import compose
 from talekeeper.compose.gather import gather
+from talekeeper.compose.receipts import marked
 from talekeeper.compose.recollect import writable
 from talekeeper.compose.request import Material, Request
 from talekeeper.domain.block import Context
@@ -233,6 +234,8 @@ class Replier:
                 reasoning="\n\n".join(filter(None, spoken.reasoning)),
                 writes=asked.staging.writes,
                 scopes=asked.scopes,
+                seen=marked(material, request, asked.context),
+                fired=asked.context.fired,
             )
             try:
                 recorded = await desk.write(

@@ -18,8 +18,10 @@ from talekeeper.keeper import Keeper
 from talekeeper.parts.characters import Characters, Personas
 from talekeeper.parts.chats import Chats
 from talekeeper.parts.files import Files
+from talekeeper.parts.lore import Lore, MemoryEntries
 from talekeeper.parts.memories import Memories
 from talekeeper.parts.messages import Messages
+from talekeeper.parts.receipts import Receipts
 from talekeeper.parts.settings import Settings
 from talekeeper.parts.summaries import Summaries
 
@@ -188,6 +190,28 @@ class _Personas(_Waiting[Personas]):
     list = _waits(Personas.list)
 
 
+class _Lore(_Waiting[Lore]):
+    list = _waits(Lore.list)
+    get = _waits(Lore.get)
+    add = _waits(Lore.add)
+    update = _waits(Lore.update)
+    delete = _waits(Lore.delete)
+    use = _waits(Lore.use)
+    unuse = _waits(Lore.unuse)
+    add_entry = _waits(Lore.add_entry)
+    update_entry = _waits(Lore.update_entry)
+    delete_entry = _waits(Lore.delete_entry)
+    import_file = _waits(Lore.import_file)
+    export = _waits(Lore.export)
+
+
+class _MemoryEntries(_Waiting[MemoryEntries]):
+    list = _waits(MemoryEntries.list)
+    add = _waits(MemoryEntries.add)
+    update = _waits(MemoryEntries.update)
+    delete = _waits(MemoryEntries.delete)
+
+
 class _Settings(_Waiting[Settings]):
     get = _waits(Settings.get)
     origins = _waits(Settings.origins)
@@ -218,6 +242,15 @@ class _Summaries(_Waiting[Summaries]):
     catch_up = _waits(Summaries.catch_up)
 
 
+class _Receipts(_Waiting[Receipts]):
+    list = _waits(Receipts.list)
+    get = _waits(Receipts.get)
+    seen = _waits(Receipts.seen)
+    diff = _waits(Receipts.diff)
+    since = _waits(Receipts.since)
+    compare = _waits(Receipts.compare)
+
+
 class SyncKeeper(_Waiting[Keeper]):
     """Delegates to a Keeper that runs in a thread of its own; same names, same arguments.
 
@@ -237,9 +270,12 @@ class SyncKeeper(_Waiting[Keeper]):
         self.characters = _Characters(loop, keeper.characters)
         self.personas = _Personas(loop, keeper.personas)
         self.memories = _Memories(loop, keeper.memories)
+        self.lore = _Lore(loop, keeper.lore)
+        self.entries = _MemoryEntries(loop, keeper.entries)
         self.settings = _Settings(loop, keeper.settings)
         self.files = _Files(loop, keeper.files)
         self.summaries = _Summaries(loop, keeper.summaries)
+        self.receipts = _Receipts(loop, keeper.receipts)
 
     def close(self) -> None:
         """Close the database and end the thread. Closing twice is allowed."""

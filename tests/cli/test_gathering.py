@@ -69,8 +69,8 @@ def test_a_picture_that_is_cut_off_is_no_picture_without_a_card(cli: Cli, tmp_pa
 def test_a_file_that_is_named_and_lies_in_a_folder_counts_as_named(
     cli: Cli, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "worlds"
+    folder = tmp_path / "stories"
     folder.mkdir()
-    (folder / "lorebook.json").write_text('{"entries":{}}')
-    for names in ([folder, folder / "lorebook.json"], [folder / "lorebook.json", folder]):
-        assert "lorebook" in cli.fails("import", *map(str, names))
+    (folder / "storm.json").write_text('{"savedsettings":{}}')
+    for names in ([folder, folder / "storm.json"], [folder / "storm.json", folder]):
+        assert "Kobold" in cli.fails("import", *map(str, names))

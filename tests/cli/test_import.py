@@ -36,18 +36,19 @@ def test_folders_are_searched(cli: Cli, folder: Path) -> None:
     assert "✓ Mira — imported (character, 6 entries in its book)\n" in out
     assert "a branch: imported as a fork" in out
     assert f"{folder / 'notes.txt'}: passed over." in out
-    assert "lorebook" in out
+    assert "✓ lighthouse — imported (lorebook, 1 entry)\n" in out
+    assert "Kobold Lite story" in out
     assert "holds no character card" in out
-    assert out.endswith("7 files: 3 chats and 1 character came in, 3 passed over\n")
+    assert out.endswith("8 files: 3 chats, 1 character and 1 lorebook came in, 3 passed over\n")
     assert len(cli.json("chats")) == 3
     again = cli("import", str(folder), str(folder / "chats")).splitlines()[-1]
-    assert again == "7 files: nothing came in, 4 there already, 3 passed over"
+    assert again == "8 files: nothing came in, 5 there already, 3 passed over"
 
 
 def test_what_was_passed_over_is_in_the_json(cli: Cli, folder: Path) -> None:
     found: list[dict[str, Any]] = cli.json("import", str(folder))
     passed = {Path(item["file"]).name: item["passed_over"] for item in found if len(item) == 2}
-    assert set(passed) == {"lighthouse.json", "Mira.png", "notes.txt"}
+    assert set(passed) == {"storm.json", "Mira.png", "notes.txt"}
     assert ".jsonl" in passed["notes.txt"]
 
 
@@ -61,14 +62,14 @@ def test_a_damaged_card_in_a_folder_is_an_error(cli: Cli, folder: Path) -> None:
 
 
 def test_a_file_that_was_named_is_never_passed_over(cli: Cli, folder: Path) -> None:
-    lorebook = folder / "worlds" / "lighthouse.json"
-    cli("import", str(lorebook), str(folder / "worlds"), status=1)
-    assert "lorebook" in cli.error
+    story = folder / "stories" / "storm.json"
+    cli("import", str(story), str(folder / "stories"), status=1)
+    assert "Kobold Lite story" in cli.error
 
 
 def test_an_empty_folder_brings_nothing(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    assert cli("import", str(tmp_path / "empty")) == "No cards and no chats there.\n"
+    assert cli("import", str(tmp_path / "empty")) == "No cards, lorebooks or chats there.\n"
 
 
 def test_one_of_a_thing_is_singular(cli: Cli, tmp_path: Path) -> None:

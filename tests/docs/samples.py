@@ -16,13 +16,13 @@ SAMPLES = ROOT / "src" / "talekeeper" / "samples"
 
 def lay_out(folder: Path) -> None:
     """The repository's samples, and a SillyTavern folder with a card, a chat that has a branch, a
-    group chat and a lorebook."""
+    group chat and a lorebook; and what another program wrote."""
     target = folder / "src" / "talekeeper" / "samples"
     target.mkdir(parents=True)
     for file in SAMPLES.glob("*.json*"):
         shutil.copy(file, target)
     user = folder / "SillyTavern" / "data" / "default-user"
-    for name in ("characters", "chats/Mira", "group chats", "worlds"):
+    for name in ("characters", "chats/Mira", "group chats", "worlds", "stories"):
         (user / name).mkdir(parents=True)
     card = json.loads((SAMPLES / "mira.json").read_text(encoding="utf-8"))
     (user / "characters" / "Mira.png").write_bytes(replace_png_card(_picture(), card))
@@ -31,7 +31,9 @@ def lay_out(folder: Path) -> None:
     _write(user / "chats" / "Mira" / f"{title}.jsonl", lines)
     _write(user / "chats" / "Mira" / "Mira - Branch #1.jsonl", _branch(lines, title))
     _write(user / "group chats" / "2026-06-01@10h00m00s.jsonl", _group())
-    (user / "worlds" / "lighthouse.json").write_text(json.dumps({"entries": {}}), encoding="utf-8")
+    lamp = {"uid": 0, "key": ["lamp"], "content": "The lamp burns whale oil."}
+    _write(user / "worlds" / "lighthouse.json", [json.dumps({"entries": {"0": lamp}})])
+    _write(user / "stories" / "storm.json", [json.dumps({"savedsettings": {}})])
 
 
 def _write(path: Path, lines: list[str]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from talekeeper import Endpoint, Keeper, OpenAICompatible, SyncKeeper, ToolCall
+from talekeeper import Endpoint, Keeper, OpenAICompatible, SyncKeeper, ToolCall, Use
 from talekeeper.cli.running import run
 from talekeeper.testing import FakeModelServer, ModelRequest, Step, steps
 from tests.docs.pages import commands, page
@@ -27,13 +27,20 @@ ALL = ("--accept", "all")
 CALLS: Mapping[str, Sequence[Sequence[str]]] = {
     "import": [
         ("import", "--json", *CHATS, GROUP, "broken.jsonl"),
-        ("import", "--json", f"{USER}/worlds/lighthouse.json"),
-        ("import", "--json", f"{USER}/worlds"),
+        ("import", "--json", f"{USER}/stories/storm.json"),
+        ("import", "--json", f"{USER}/stories"),
     ],
     "chats": [("chats", "--json")],
     "characters": [("characters", "--json")],
     "show": [("show", "Mira - Branch", "--json")],
     "chat": [("chat", "Unanswered", "-i", "I like fog.", "--json")],
+    "receipts": [("receipts", "Unanswered", "--json")],
+    "receipt": [("receipt", "Unanswered", "3", "--json"), ("receipt", "Told", "32", "--json")],
+    "diff": [
+        ("diff", "Unanswered", "3", "--json"),
+        ("diff", "Told", "--set", "context_limit=5000", "--json"),
+        ("diff", "Told", "32", "34", "--json"),
+    ],
     "settle": [("settle", "--json"), ("settle", "Unreachable", "--json")],
     "jobs": [("jobs", "--json"), ("jobs", "--retry", "--json")],
     "catch-up": [("catch-up", "Mira - 2026", "--json")],
@@ -61,6 +68,24 @@ CALLS: Mapping[str, Sequence[Sequence[str]]] = {
     "memories import": [("memories", "import", "memories.json", "--global", "--json")],
     "memories purge": [("memories", "purge", "--all", "--yes", "--json")],
     "memories draft": [("memories", "draft", "Unanswered", "2", *AS_IS, "--json")],
+    "entries list": [("entries", "list", "--json")],
+    "entries add": [
+        ("entries", "add", "The ship is the Petrel.", "-k", "ship", "--character", "Tam", "--json"),
+    ],
+    "entries edit": [
+        ("entries", "edit", "2", "--character", "Tam", "-k", "boat", "--set", "sticky=4", "--json")
+    ],
+    "entries delete": [("entries", "delete", "2", "--character", "Tam", "--json")],
+    "lore list": [("lore", "list", "--json")],
+    "lore show": [("lore", "show", "Harbour", "--json")],
+    "lore add": [("lore", "add", "Coast", "--global", "--scan-depth", "4", "--json")],
+    "lore edit": [("lore", "edit", "Harbour", "--recursive", "--json")],
+    "lore use": [("lore", "use", "Harbour", "--character", "Tam", "--json")],
+    "lore entry add": [("lore", "entry", "add", "Harbour", "Fog.", "-k", "fog", "--json")],
+    "lore entry edit": [("lore", "entry", "edit", "Harbour", "2", "--title", "Fog", "--json")],
+    "lore entry delete": [("lore", "entry", "delete", "Harbour", "2", "--json")],
+    "lore export": [("lore", "export", "Harbour", "-o", "harbour.json", "--json")],
+    "lore delete": [("lore", "delete", "Coast", "--yes", "--json")],
     "memories generate": [
         ("memories", "generate", "Her tea", "--character", "Tam", *ALL, "--json")
     ],
@@ -107,6 +132,7 @@ MAPS = {
 
 ELSEWHERE = {
     "preview": ("messages[]", "tools[]"),
+    "diff": ("after", "new[]", "changed[].before", "changed[].after"),
     "demo": ("imported[]", "context", "summary", "memories[]"),
     "chat": ("memories[].memory",),
     "memories add": ("memory", "similar[]"),
@@ -119,6 +145,18 @@ ELSEWHERE = {
     "memories undo": ("[]",),
     "memories trash": ("[]",),
     "memories restore": ("",),
+    "entries list": ("[].entries[].characters",),
+    "entries add": ("",),
+    "entries edit": ("",),
+    "entries delete": ("",),
+    "lore show": ("entries[]",),
+    "lore add": ("",),
+    "lore edit": ("",),
+    "lore delete": ("",),
+    "lore use": ("",),
+    "lore entry add": ("",),
+    "lore entry edit": ("",),
+    "lore entry delete": ("",),
     "memories generate": ("saved[]",),
     "memories draft": ("saved[]",),
 }
@@ -136,7 +174,10 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Sequence[A
     with chdir(folder):
         _printed("import", *CHATS)
         with SyncKeeper.open("tale.db", settle="off") as keeper:
-            keeper.characters.add(name="Tam")
+            tam = keeper.characters.add(name="Tam").id
+            keeper.entries.add("Tam lights the lamp.", "lamp", character=tam)
+            keeper.lore.add("Harbour", uses=[Use(kind="character", target=tam)])
+            keeper.lore.add_entry("Harbour", content="The tide comes at noon.", keys=["tide"])
             chat = keeper.chats.start("Tam", title="Unanswered").id
             call = ToolCall(id="1", name="look", arguments="{}")
             keeper.record(chat, "", role="assistant", tool_calls=(call,))
@@ -146,6 +187,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Sequence[A
                 keeper.record(chat, f"Lamp {number} is on the stairs.", role="assistant")
         with FakeModelServer(_told) as server:
             asyncio.run(_read(server))
+            asyncio.run(_tell(server))
             return {command: _all_printed(command, server) for command in CALLS}
 
 
@@ -173,6 +215,21 @@ async def _read(server: FakeModelServer) -> None:
         await tell_on(keeper, chat, "I row every Sunday.")
         await tell_on(keeper, chat)
         await keeper.summaries.settle(chat)
+
+
+async def _tell(server: FakeModelServer) -> None:
+    """A chat with two replies: the first one saw less, and no memories."""
+    model = OpenAICompatible(Endpoint(base_url=server.base_url, model="fake-model"))
+    async with Keeper.open("tale.db", settle="off", chat_model=model) as keeper:
+        teller = await keeper.characters.add(name="Teller")
+        chat = (await keeper.chats.start("Teller", title="Told")).id
+        for number in range(15):
+            await keeper.record(chat, f"Where is lamp {number}?")
+            await keeper.record(chat, f"Lamp {number} is on the stairs.", role="assistant")
+        await keeper.characters.learn(teller.id, False)
+        await keeper.reply(chat, "And now?", settings={"context_limit": 600, "reserve": 100})
+        await keeper.characters.learn(teller.id, True)
+        await keeper.reply(chat, "And then?")
 
 
 def _all_printed(command: str, server: FakeModelServer) -> Sequence[Any]:

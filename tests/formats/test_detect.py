@@ -3,6 +3,7 @@
 import contextlib
 import json
 import zipfile
+from collections.abc import Mapping
 from io import BytesIO
 from typing import Any
 
@@ -101,12 +102,6 @@ def _zip() -> bytes:
         (b"{broken", "neither"),
         (dumps({"type": "risuChat", "data": {"message": []}}), "RisuAI chat"),
         (dumps({"type": "risuAllChats", "data": []}), "RisuAI chat"),
-        (dumps({"type": "risu", "ver": 1, "data": []}), "lorebook"),
-        (dumps({"spec": "lorebook_v3", "data": {"entries": []}}), "lorebook"),
-        (dumps({"entries": {}, "name": "World"}), "lorebook"),
-        (dumps({"entries": [], "extensions": {}}), "lorebook"),
-        (dumps({"lorebookVersion": 5, "entries": []}), "NovelAI"),
-        (dumps({"kind": "memory", "name": "Book", "entries": []}), "Agnai memory book"),
         (dumps({"savedsettings": {}, "actions": []}), "Kobold"),
         (dumps({"histories": {"histories": []}}), "Character.AI"),
         (dumps({"turns": [{"turn_key": {}, "candidates": []}]}), "Character.AI"),
@@ -128,10 +123,31 @@ def test_other_kinds_are_refused_by_name(data: bytes, name: str) -> None:
 
 
 @pytest.mark.parametrize("indent", [None, 2])
-def test_other_kinds_longer_than_the_head_are_refused_too(indent: int | None) -> None:
+def test_a_lorebook_longer_than_the_head_is_told(indent: int | None) -> None:
     world = {"entries": {str(n): {"key": ["k"], "content": "x" * 500} for n in range(800)}}
-    with pytest.raises(UnreadableFile, match="lorebook"):
-        sniff(json.dumps(world, indent=indent).encode()[:HEAD_BYTES])
+    assert sniff(json.dumps(world, indent=indent).encode()[:HEAD_BYTES]) == "lorebook"
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_other_kinds_longer_than_the_head_are_refused_too(indent: int | None) -> None:
+    story = {"savedsettings": {}, "actions": ["x" * 500 for _ in range(800)]}
+    with pytest.raises(UnreadableFile, match="Kobold"):
+        sniff(json.dumps(story, indent=indent).encode()[:HEAD_BYTES])
+
+
+@pytest.mark.parametrize(
+    "book",
+    [
+        {"type": "risu", "ver": 1, "data": []},
+        {"spec": "lorebook_v3", "data": {"entries": []}},
+        {"entries": {}, "name": "World"},
+        {"entries": [], "extensions": {}},
+        {"lorebookVersion": 5, "entries": []},
+        {"kind": "memory", "name": "Book", "entries": []},
+    ],
+)
+def test_lorebooks_are_told_by_their_content(book: Mapping[str, Any]) -> None:
+    assert sniff(dumps(book)) == "lorebook"
 
 
 def test_a_card_with_a_book_is_a_card() -> None:

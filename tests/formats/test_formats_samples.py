@@ -188,9 +188,8 @@ def test_a_card_made_wrong_on_purpose_is_refused(path: Path) -> None:
     "path",
     samples(
         "charx/*.charx",
-        "st-worldinfo/*.json",
-        "agnai-memory-book/*.json",
-        "other-chat-exports/*.json",
+        "other-chat-exports/[!r]*.json",
+        "other-chat-exports/risu-chat*.json",
         "mcp/mem0*.json",
     ),
 )

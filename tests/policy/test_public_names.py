@@ -3,12 +3,13 @@
 import talekeeper
 
 PUBLIC = """
-    Added Ambiguous Answer AuthorsNote BudgetExceeded Card Character Chat ChatModel Conflict
-    Context DepthPrompt Draft Drafted Endpoint GenerationSettings ImportReport InvalidInput
-    Keeper LIMITS Limits MemoriesOverCap Memory Message ModelError NewMessage NewSwipe NotFound
-    OpenAICompatible PLANS Part Persona Plan Receipt Reply Request Row ScopeFull Shares
-    StoreBusy StoreClosed StoreError StoreTooNew Summary SummaryView Swipe SyncKeeper
-    TalekeeperError ToolCall ToolsUnsupported UnreadableFile UsageExceeded __version__
+    Added Ambiguous Answer AuthorsNote BudgetExceeded Card Character CharacterFilter Chat
+    ChatModel Conflict Context DepthPrompt Draft Drafted Endpoint Entry GenerationSettings
+    ImportReport InvalidInput Keeper LIMITS Limits Lorebook MemoriesOverCap Memory Message
+    ModelError NewMessage NewSwipe NotFound OpenAICompatible PLANS Part Persona Plan Receipt
+    ReceiptDiff RecordedReceipt Reply Request Row RowChange ScopeFull SeenReceipt SeenRow
+    Shares StoreBusy StoreClosed StoreError StoreTooNew Summary SummaryView Swipe SyncKeeper
+    TalekeeperError ToolCall ToolsUnsupported UnreadableFile UsageExceeded Use __version__
     compose_messages
 """
 

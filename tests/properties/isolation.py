@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
 
-from talekeeper import Keeper, NewMessage, NewSwipe
+from talekeeper import Keeper, NewMessage, NewSwipe, Use
 from talekeeper.domain.draft import Draft
 from talekeeper.record.memory_files import Destination
 
@@ -17,7 +17,7 @@ class Theirs:
     """Ids of another account, and a chat of one's own. ``title`` only the other account has.
 
     Of her memories ``memory`` is there and ``deleted`` in the trash; ``run`` is a deeper pass that
-    made another. One's own memory is 1.
+    made another. One's own memory is 1, one's own lorebook is ``Own``.
     """
 
     chat: str
@@ -29,9 +29,11 @@ class Theirs:
     memory: int
     deleted: int
     run: str
+    book: str
 
 
 _NEW = NewMessage(role="user", swipes=(NewSwipe(text="Hello."),))
+_BOOK = b'{"entries": {"0": {"uid": 0, "key": ["x"], "content": "X"}}}'
 _MEMORIES = b'{"format": "talekeeper-memories", "version": 1, "memories": []}'
 
 FOREIGN: Mapping[str, Callable[[Keeper, Theirs], Coroutine[Any, Any, object]]] = {
@@ -121,6 +123,35 @@ FOREIGN: Mapping[str, Callable[[Keeper, Theirs], Coroutine[Any, Any, object]]] =
     "memories.import_file": lambda me, it: me.memories.import_file(
         _MEMORIES, into=Destination(character=it.character)
     ),
+    "receipts.list": lambda me, it: me.receipts.list(it.chat),
+    "receipts.get": lambda me, it: me.receipts.get(it.chat, it.number),
+    "receipts.seen": lambda me, it: me.receipts.seen(it.chat, it.number),
+    "receipts.diff": lambda me, it: me.receipts.diff(it.chat, it.number, it.number),
+    "receipts.since": lambda me, it: me.receipts.since(it.chat, it.number),
+    "receipts.since again": lambda me, it: me.receipts.since(it.chat, it.number, again=True),
+    "receipts.compare": lambda me, it: me.receipts.compare(it.chat),
+    "receipts.compare persona": lambda me, it: me.receipts.compare(
+        it.own, persona_after=it.persona
+    ),
+    "lore.get": lambda me, it: me.lore.get(it.book),
+    "lore.add": lambda me, it: me.lore.add("X", uses=[Use(kind="chat", target=it.chat)]),
+    "lore.update": lambda me, it: me.lore.update(it.book, name="Mine"),
+    "lore.delete": lambda me, it: me.lore.delete(it.book),
+    "lore.use": lambda me, it: me.lore.use(it.book, "global"),
+    "lore.use own": lambda me, it: me.lore.use("Own", "character", it.character),
+    "lore.use own persona": lambda me, it: me.lore.use("Own", "persona", it.persona),
+    "lore.unuse": lambda me, it: me.lore.unuse(it.book, "global"),
+    "lore.add_entry": lambda me, it: me.lore.add_entry(it.book, content="X", keys=["x"]),
+    "lore.update_entry": lambda me, it: me.lore.update_entry(it.book, 1, content="X"),
+    "lore.delete_entry": lambda me, it: me.lore.delete_entry(it.book, 1),
+    "lore.import_file": lambda me, it: me.lore.import_file(
+        _BOOK, "book.json", uses=[Use(kind="character", target=it.character)]
+    ),
+    "lore.export": lambda me, it: me.lore.export(it.book),
+    "entries.list": lambda me, it: me.entries.list(it.character),
+    "entries.add": lambda me, it: me.entries.add("X", "x", character=it.character),
+    "entries.update": lambda me, it: me.entries.update(1, character=it.character, content="X"),
+    "entries.delete": lambda me, it: me.entries.delete(1, character=it.character),
     "files.export_chat": lambda me, it: me.files.export_chat(it.chat, BytesIO()),
     "files.export_card": lambda me, it: me.files.export_card(it.character),
 }
@@ -141,6 +172,7 @@ OWN = frozenset(
         "settings.set_plan",
         "files.import_file",
         "summaries.failures",
+        "lore.list",
         "files.import_stream",
         "memories.scopes",
         "memories.trash",

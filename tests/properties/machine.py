@@ -399,6 +399,7 @@ class Lives(Summing):
             memory=2,
             deleted=3,
             run=told.id,
+            book=told.id,
         )
         try:
             self.do(FOREIGN[method](charlie.keeper, theirs))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
-from talekeeper import Keeper, NotFound
+from talekeeper import Keeper, NotFound, Use
 from talekeeper.models.chat_model import Answer
 from talekeeper.record.memory_writes import MemoryWrite, apply_writes
 from talekeeper.store import accounts
@@ -25,6 +25,9 @@ PARTS = (
     "files",
     "summaries",
     "memories",
+    "receipts",
+    "lore",
+    "entries",
 )
 TITLE = "Nobody else calls a chat this"
 RUN = "00000000-0000-7000-8000-00000000000a"
@@ -79,6 +82,10 @@ async def _story(call: Callable[[Keeper, Keeper, Theirs], Coroutine[Any, Any, No
             await alice.memories.add(text, character=mira.id)
         await alice.memories.delete(3)
         await database.write(_read_deeper)
+        book = await alice.lore.add("Harbour", uses=[Use(kind="global")])
+        await alice.lore.add_entry("Harbour", content="A secret tunnel.", keys=["tunnel"])
+        await alice.entries.add("Mira's secret ship.", "ship", character=mira.id)
+        await charlie.lore.add("Own")
         theirs = Theirs(
             chat=chat.id,
             number=1,
@@ -89,6 +96,7 @@ async def _story(call: Callable[[Keeper, Keeper, Theirs], Coroutine[Any, Any, No
             memory=2,
             deleted=3,
             run=RUN,
+            book=book.id,
         )
         await call(charlie, alice, theirs)
 

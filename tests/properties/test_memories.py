@@ -27,6 +27,7 @@ from talekeeper.domain.errors import ScopeFull
 from talekeeper.domain.memory import State
 from talekeeper.record.journal import add_memory
 from talekeeper.store.accounts import find
+from talekeeper.store.memories import lock
 from talekeeper.testing import Ids, TickingClock
 from talekeeper.text.tokens import tokenizer_named
 from tests.properties.remembering import Book, Kept, Said, Talk, Unit, Value
@@ -464,6 +465,7 @@ class Remembering(RuleBasedStateMachine):
             account = find(connection, name="alice")
             assert account is not None
             now = self.keeper._desk.clock()
+            lock(connection, account.id)
             for text in texts:
                 state = State(text=text, character=scope, pinned=pinned)
                 add_memory(

@@ -23,10 +23,14 @@ from talekeeper.cli import (
     memory_past,
     plans,
     previewing,
+    receipts,
     settings,
 )
+from talekeeper.cli.entries import entries_app
 from talekeeper.cli.exporting import export_to
 from talekeeper.cli.gathering import gather, pipes
+from talekeeper.cli.lore import lore_app
+from talekeeper.cli.lore_entries import entry_app
 from talekeeper.cli.memories import memories_app
 from talekeeper.cli.opening import Absent, Group, with_keeper
 from talekeeper.cli.options import (
@@ -73,7 +77,11 @@ memory_past.register(memories_app)
 memory_drafts.register(memories_app)
 memory_files.register(memories_app)
 app.add_typer(memories_app, name="memories")
+app.add_typer(entries_app, name="entries")
+lore_app.add_typer(entry_app, name="entry")
+app.add_typer(lore_app, name="lore")
 plans.register(app)
+receipts.register(app)
 
 
 def _show_version(wanted: bool) -> None:

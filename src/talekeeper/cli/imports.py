@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from rich.console import Console
 
@@ -31,6 +32,7 @@ _DRY = {
     "filled": "would fill the character that a chat had named",
     "updated": "a newer file of what is there: its changes would be taken over",
 }
+_KINDS: Sequence[Literal["chat", "character", "lorebook"]] = ("chat", "character", "lorebook")
 _SUMMED = (
     (("new", "branch", "filled"), "came in", "would come in"),
     (("longer",), "grew", "would grow"),
@@ -72,7 +74,7 @@ def show_end(console: Console, outcomes: Sequence[Outcome], *, dry_run: bool) ->
     if len(outcomes) > 1:
         console.print(_summary(outcomes, dry_run), highlight=False, soft_wrap=True)
     elif len(found) == len(outcomes):
-        console.print("No cards and no chats there.", highlight=False)
+        console.print("No cards, lorebooks or chats there.", highlight=False)
 
 
 def _summary(outcomes: Sequence[Outcome], dry_run: bool) -> str:
@@ -92,12 +94,15 @@ def _summary(outcomes: Sequence[Outcome], dry_run: bool) -> str:
 
 
 def _kinds(reports: Sequence[ImportReport], outcomes: Sequence[str]) -> str:
-    """How many chats and characters had one of these outcomes."""
+    """How many chats, characters and lorebooks had one of these outcomes."""
     kinds = Counter(report.kind for report in reports if report.outcome in outcomes)
-    return " and ".join(counted(kinds[kind], kind) for kind in ("chat", "character") if kinds[kind])
+    said = [counted(kinds[kind], kind) for kind in _KINDS if kinds[kind]]
+    return " and ".join([", ".join(said[:-1]), said[-1]] if len(said) > 1 else said)
 
 
 def _counts(report: ImportReport) -> str:
+    if report.kind == "lorebook":
+        return f"lorebook, {counted(report.book_entries, 'entry', 'entries')}"
     if report.kind == "character":
         entries = counted(report.book_entries, "entry", "entries")
         return f"character, {entries} in its book" if report.book_entries else "character"

@@ -11,7 +11,7 @@ from talekeeper.cli.plain import counted, safe
 from talekeeper.domain.block import SHARE, Context, Kind, Receipt, Row
 from talekeeper.domain.chat import Chat
 
-__all__ = ["Preview", "show", "show_receipt"]
+__all__ = ["Preview", "left_out_lines", "look_of", "show", "show_receipt", "why"]
 
 _LOOKS: Mapping[Kind, tuple[str, str]] = {
     "main_prompt": ("M", "blue"),
@@ -20,6 +20,8 @@ _LOOKS: Mapping[Kind, tuple[str, str]] = {
     "personality": ("P", "medium_purple"),
     "scenario": ("S", "turquoise4"),
     "example": ("E", "bright_cyan"),
+    "lore": ("L", "chartreuse3"),
+    "entry": ("l", "dark_sea_green"),
     "pinned_memory": ("R", "orchid"),
     "memory": ("r", "pink1"),
     "summary": ("Z", "gold1"),
@@ -43,6 +45,7 @@ REASONS = {
     "empty": "empty",
     "cap": "more than are sent at once",
     "memory_off": "memory is off",
+    "not_activated": "no keyword was mentioned",
     "budget": "no room in the budget",
     "strategy": "gave way: newer messages took the room",
 }
@@ -83,8 +86,18 @@ def show_receipt(console: Output, context: Context) -> None:
     console.table(_sent(context, bounded=console.bounded))
     left_out = receipt.left_out()
     console.print("\n[bold]Stayed out[/]" if left_out else "\nNothing stayed out.")
-    for run in _runs(left_out):
-        console.print(f"  {safe(_left_out(run))}", highlight=False)
+    for line in left_out_lines(left_out):
+        console.print(f"  {safe(line)}", highlight=False)
+
+
+def left_out_lines(rows: Iterable[Row]) -> list[str]:
+    """What stayed out and why, a line for each run of things that did so for one reason."""
+    return [_left_out(run) for run in _runs(rows)]
+
+
+def look_of(kind: Kind) -> str:
+    """The colour of a kind."""
+    return _LOOKS[kind][1]
 
 
 def _kinds(receipt: Receipt) -> dict[Kind, int]:
@@ -164,7 +177,7 @@ def _runs(rows: Iterable[Row]) -> list[list[Row]]:
     for row in sorted(rows, key=lambda row: _range(row)[0]):
         last = runs[-1][-1] if runs else None
         many = row.kind in ("message", "memory")
-        if last and many and row.kind == last.kind and _why(row) == _why(last):
+        if last and many and row.kind == last.kind and why(row) == why(last):
             runs[-1].append(row)
         else:
             runs.append([row])
@@ -179,7 +192,8 @@ def _range(row: Row) -> tuple[int, int]:
     return int(first), int(last or first)
 
 
-def _why(row: Row) -> str:
+def why(row: Row) -> str:
+    """The reason of a row in words."""
     if row.note == SHARE:
         return "no room in its share of the budget"
     return REASONS[row.reason] + (f" ({row.note})" if row.note else "")
@@ -195,4 +209,4 @@ def _left_out(run: Sequence[Row]) -> str:
         what = f"{counted(count, 'message')} ({first:,}-{last:,})"
     tokens = sum(row.tokens or 0 for row in run)
     size = f", {counted(tokens, 'token')}" if tokens else ""
-    return f"{what}{size}: {_why(run[0])}"
+    return f"{what}{size}: {why(run[0])}"

@@ -6,6 +6,7 @@ from talekeeper.compose.budget import fit, over_share
 from talekeeper.compose.digest import Digest, digest, number_of
 from talekeeper.compose.head import depth_blocks, head_blocks, tail_blocks
 from talekeeper.compose.history import History, history
+from talekeeper.compose.lore import Lore, lore, woven
 from talekeeper.compose.memories import remembered
 from talekeeper.compose.render import arrange, render
 from talekeeper.compose.request import Material, Request
@@ -38,9 +39,9 @@ def compose(material: Material, request: Request) -> Context:
     known = remembered(voice)
     pinned = [block for block in known.blocks if block.protected]
     unpinned = [block for block in known.blocks if not block.protected]
-    head = [*head_blocks(voice), *pinned]
-    tail = [*depth_blocks(voice), *tail_blocks(voice, request.mode)]
-    tail += [known.tools] if known.tools else []
+    fired = lore(voice, request, [*talk.before, *talk.live])
+    head = [*woven(head_blocks(voice), fired), *pinned]
+    tail = [*_tail(voice, request, fired), *([known.tools] if known.tools else [])]
     fixed = sum(block.tokens for block in (*head, *unpinned, *tail))
     window = _window(talk, settings, fixed)
     told = story(voice, talk, window=window, replacing=request.replacing)
@@ -53,16 +54,15 @@ def compose(material: Material, request: Request) -> Context:
         dropped, short = digest(voice, strategy, within, talk, told)
     told = told.without(dropped)
     sent = [block for block in within if block.group not in dropped]
-    if short:
-        sent.insert(_before_input(sent), short.block)
-    sent = arrange(sent)
+    sent = arrange(_with_upfront(sent, short))
     gone = [block for block in within if block.group in dropped]
-    notes = [*known.notes]
+    notes = [*known.notes, *fired.notes]
     notes += [_MANUAL_FALLBACK] if gone and strategy.name == "manual" else []
     return Context(
         messages=render(sent),
         texts=tuple(block.text or _calls(block) for block in sent),
         tools=MEMORY_TOOLS if known.tools else (),
+        fired=fired.begun,
         receipt=Receipt(
             tokenizer=voice.tokenizer.name,
             approximate=voice.tokenizer.approximate,
@@ -76,6 +76,7 @@ def compose(material: Material, request: Request) -> Context:
                 *_gone(gone, talk, told, short),
                 *_rows([block for block in blocks if block.group in over], "budget"),
                 *known.rows,
+                *fired.rows,
                 *told.rows,
                 *outside_rows(talk, told, digested=short is not None and not material.settles),
                 *talk.left_out,
@@ -83,6 +84,14 @@ def compose(material: Material, request: Request) -> Context:
             notes=tuple(notes),
         ),
     )
+
+
+def _tail(voice: Voice, request: Request, fired: Lore) -> Iterator[Block]:
+    """What goes to a depth, before the input, or to the end."""
+    yield from fired.at("note_top")
+    yield from depth_blocks(voice)
+    yield from fired.at("note_bottom", "depth", "before_input")
+    yield from tail_blocks(voice, request.mode)
 
 
 def _window(talk: History, settings: GenerationSettings, fixed: int) -> int:
@@ -107,6 +116,18 @@ def _window(talk: History, settings: GenerationSettings, fixed: int) -> int:
 
 
 _AFTER: Collection[Kind] = ("post_history", "nudge", "prefill", "tools")
+
+
+def _with_upfront(blocks: Sequence[Block], short: Digest | None) -> list[Block]:
+    """The blocks with what stands before the current input there: what fired, then the digest."""
+    upfront = [b for b in blocks if b.kind in _LORE and not b.head and b.depth is None]
+    placed = [b for b in blocks if b not in upfront]
+    at = _before_input(placed)
+    placed[at:at] = [*upfront, *([short.block] if short else [])]
+    return placed
+
+
+_LORE: Collection[Kind] = ("lore", "entry")
 
 
 def _before_input(blocks: Sequence[Block]) -> int:

@@ -5,8 +5,10 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from talekeeper.compose.lore_shelf import compiled
 from talekeeper.compose.recollect import sendable
 from talekeeper.compose.request import LeftOut, Material, Request, tail_of
+from talekeeper.compose.scene import Firing
 from talekeeper.domain.cell import Tail
 from talekeeper.domain.character import Card, Character
 from talekeeper.domain.chat import LiveMessage
@@ -15,7 +17,9 @@ from talekeeper.domain.limits import LIMITS
 from talekeeper.domain.settings import GenerationSettings
 from talekeeper.store import chats as chat_rows
 from talekeeper.store import live as live_rows
+from talekeeper.store import lore as lore_rows
 from talekeeper.store import participants as participant_rows
+from talekeeper.store import receipts as receipt_rows
 from talekeeper.store import summaries as summary_rows
 from talekeeper.store.chats import ChatState
 from talekeeper.store.keys import ChatKey, lookup_key
@@ -60,7 +64,38 @@ def gather(
         summaries=summary_rows.candidates(connection, key, since=lines[0].number if lines else 0),
         memories=None if off else _memories(connection, state, scopes, request.replacing),
         memory_off=off or silent,
+        **_lore(connection, state, character, request),
     )
+
+
+def _lore(
+    connection: Connection,
+    state: ChatState,
+    character: Character | None,
+    request: Request,
+) -> dict[str, Any]:
+    """The lorebooks in play, and when their entries fired last where that matters; nobody asks
+    where there are no books. A character's own books are in play when it speaks."""
+    if not state.has_lore:
+        return {}
+    found = lore_rows.in_play(
+        connection,
+        state.key,
+        characters=[character.id] if character else [],
+        persona=state.persona.id if state.persona else None,
+    )
+    books = compiled(connection, state.key.account, found)
+    window = max((book.window for book in books), default=0)
+    if not window:
+        return {"books": books}
+    last = request.replacing or state.next_number + (request.input is not None)
+    before = {
+        (one.book, one.entry): Firing(number, one.digest)
+        for number, some in receipt_rows.fired_since(connection, state.key, max(0, last - window))
+        if number < last
+        for one in some
+    }
+    return {"books": books, "fired": before}
 
 
 def _learning(
@@ -82,7 +117,9 @@ def _memories(
     """What is remembered; nobody asks for it where nothing ever was saved."""
     if not state.remembers:
         return Sendable([], [], 0)
-    return sendable(connection, state.key, scopes, replacing=replacing)
+    return sendable(
+        connection, state.key, scopes, replacing=replacing, version=state.memory_version
+    )
 
 
 def _spoken(member: Participant, character: Character | None) -> str:

@@ -8,12 +8,7 @@ from talekeeper.domain.block import Block, Kind, Mode
 from talekeeper.domain.limits import LIMITS
 from talekeeper.text.examples import split_examples
 
-__all__ = ["HEAD_KINDS", "MAIN_PROMPT", "depth_blocks", "head_blocks", "tail_blocks"]
-
-HEAD_KINDS: frozenset[Kind] = frozenset(
-    {"main_prompt", "persona", "description", "personality", "scenario", "example"}
-)
-"""Blocks of these kinds are sent together, as one system message."""
+__all__ = ["MAIN_PROMPT", "NUDGES", "depth_blocks", "head_blocks", "tail_blocks"]
 
 MAIN_PROMPT = (
     "You are {{char}} in an ongoing role-play with {{user}}. Write only {{char}}'s next message, "
@@ -21,7 +16,7 @@ MAIN_PROMPT = (
     "before."
 )
 
-_NUDGES: dict[Mode, str] = {
+NUDGES: dict[Mode, str] = {
     "reply": "[Write only {{char}}'s next message.]",
     "continue": "[Continue the last message from where it stops. Do not repeat any of it.]",
     "impersonate": "[Write {{user}}'s next message, in {{user}}'s voice.]",
@@ -58,7 +53,8 @@ def head_blocks(voice: Voice) -> Iterator[Block]:
             continue
         text = voice.expand(frame.format(raw.strip()), place, original=main).strip()
         if text:
-            yield _block(kind, place, text, voice.tokenizer.count(text) + overhead)
+            block = _block(kind, place, text, voice.tokenizer.count(text) + overhead)
+            yield block._replace(head=True)
             overhead = _SEPARATOR_TOKENS
 
 
@@ -75,7 +71,7 @@ def tail_blocks(voice: Voice, mode: Mode) -> Iterator[Block]:
         if text:
             yield _block("post_history", source, text, voice.count(text))
     if mode != "reply" or len(material.members) > 1:
-        text = voice.expand(_NUDGES[mode], f"nudge/{mode}")
+        text = voice.expand(NUDGES[mode], f"nudge/{mode}")
         yield _block("nudge", f"nudge/{mode}", text, voice.count(text))
     if mode == "reply" and settings.prefill.strip():
         text = voice.expand(settings.prefill, "settings/prefill")

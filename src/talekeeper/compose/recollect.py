@@ -12,20 +12,31 @@ from talekeeper.store import memories as rows
 from talekeeper.store import revisions as revision_rows
 from talekeeper.store.keys import ChatKey
 from talekeeper.store.memories import Sendable
+from talekeeper.store.shelf import Shelf
 from talekeeper.text.tokens import tokenizer_named
 
 __all__ = ["sendable", "writable"]
 
 
+_sendable: Shelf[Sendable] = Shelf(50_000)
+"""By account and scopes, as they are now; memories of all of them together."""
+
+
 def sendable(
-    connection: Connection, key: ChatKey, scopes: Sequence[str | None], *, replacing: int | None
+    connection: Connection,
+    key: ChatKey,
+    scopes: Sequence[str | None],
+    *,
+    replacing: int | None,
+    version: int,
 ) -> Sendable:
     """What a prompt could carry; with ``replacing``, as if what that message and all after it wrote
-    had never been written."""
+    had never been written. ``version`` is that of the account's memories: what was read of the same
+    is not read again."""
     touched = _touched(connection, key, replacing)
-    found = rows.sendable(connection, key.account, scopes, spare=len(touched))
     if not touched or replacing is None:
-        return found
+        return _now(connection, key.account, scopes, version)
+    found = rows.sendable(connection, key.account, scopes, spare=len(touched))
     lines = [line for line in (*found.pinned, *found.unpinned) if line.id not in touched]
     before = _before(connection, key, touched, scopes, replacing)
     lines += [line_of(memory) for memory in before]
@@ -42,6 +53,18 @@ def sendable(
         unpinned=sent,
         more=found.more - hidden + len(unpinned) - len(sent),
     )
+
+
+def _now(
+    connection: Connection, account: str, scopes: Sequence[str | None], version: int
+) -> Sendable:
+    place = account, tuple(scopes)
+    found = _sendable.get(connection, place, version)
+    if found is None:
+        found = rows.sendable(connection, account, scopes)
+        weight = 1 + len(found.pinned) + len(found.unpinned)
+        _sendable.put(connection, place, version, found, weight=weight)
+    return found
 
 
 def writable(

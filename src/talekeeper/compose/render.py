@@ -4,13 +4,16 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from talekeeper.compose.head import HEAD_KINDS
 from talekeeper.domain.block import Block, Kind
 
 __all__ = ["arrange", "render"]
 
 _MEMORY_KINDS: frozenset[Kind] = frozenset({"pinned_memory", "memory"})
-_BEFORE_TALK = HEAD_KINDS | _MEMORY_KINDS | {"summary"}
+
+
+def _before_talk(block: Block) -> bool:
+    """Whether a block is told before the conversation, in one message with others of its kind."""
+    return block.head or block.kind == "summary" or block.kind in _MEMORY_KINDS
 
 
 def arrange(blocks: Sequence[Block]) -> list[Block]:
@@ -21,7 +24,7 @@ def arrange(blocks: Sequence[Block]) -> list[Block]:
     placed = [block for block in blocks if block.depth is None]
     talk = [i for i, block in enumerate(placed) if block.kind in ("message", "input")]
     if not talk:
-        end = next((i for i, b in enumerate(placed) if b.kind not in _BEFORE_TALK), len(placed))
+        end = next((i for i, b in enumerate(placed) if not _before_talk(b)), len(placed))
         talk_from = talk_to = end
     else:
         talk_from, talk_to = talk[0], talk[-1] + 1
@@ -44,12 +47,12 @@ def render(blocks: Sequence[Block]) -> tuple[Mapping[str, Any], ...]:
     """The messages that arranged blocks make: the head becomes one system message, and so do the
     memories and the summary; tools are no message."""
     messages: list[Mapping[str, Any]] = []
-    for kinds in (HEAD_KINDS, _MEMORY_KINDS, {"summary"}):
-        joined = [block for block in blocks if block.kind in kinds]
-        if joined:
-            messages.append({"role": "system", "content": _joined(joined)})
-    other = _BEFORE_TALK | {"tools"}
-    messages += [_message(block) for block in blocks if block.kind not in other]
+    head = [block for block in blocks if block.head]
+    memories = [block for block in blocks if block.kind in _MEMORY_KINDS]
+    told = [block for block in blocks if block.kind == "summary"]
+    joined = [some for some in (head, memories, told) if some]
+    messages += [{"role": "system", "content": _joined(some)} for some in joined]
+    messages += [_message(b) for b in blocks if not _before_talk(b) and b.kind != "tools"]
     return tuple(messages)
 
 

@@ -1,10 +1,12 @@
 """What a composition is asked for, and all it works from. Knows nothing of the store."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import get_args
 
+from talekeeper.compose.lore_index import CompiledBook
+from talekeeper.compose.scene import Firing
 from talekeeper.domain.block import Mode
 from talekeeper.domain.cell import Tail
 from talekeeper.domain.character import Card, Persona
@@ -64,7 +66,8 @@ class Material:
     the characters' names in order, ``spoken`` their spoken names by id. ``tail`` is the open
     turn and cell, where a new message would go. ``summaries`` are nodes of the conversation
     summary; ``settles`` tells that what leaves the window will be summarised. ``memories`` are None
-    where none are read; ``memory_off`` says why, or whose are not.
+    where none are read; ``memory_off`` says why, or whose are not. ``books`` are the lorebooks in
+    play, ``fired`` when their entries fired last.
     """
 
     seed: str
@@ -85,6 +88,8 @@ class Material:
     settles: bool = True
     memories: Sendable | None = None
     memory_off: Sequence[str] = ()
+    books: Sequence[CompiledBook] = ()
+    fired: Mapping[tuple[str, int], Firing] = field(default_factory=dict)
 
     @property
     def user_name(self) -> str:

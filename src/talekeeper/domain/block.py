@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from talekeeper.domain.chat import Part, ToolCall
+from talekeeper.domain.lore import FiredEntry
 
 __all__ = ["SHARE", "Block", "Context", "Kind", "Layer", "Mode", "Reason", "Receipt", "Row"]
 
@@ -20,6 +21,8 @@ Kind = Literal[
     "personality",
     "scenario",
     "example",
+    "lore",
+    "entry",
     "pinned_memory",
     "memory",
     "summary",
@@ -45,6 +48,7 @@ Reason = Literal[
     "budget",
     "strategy",
     "memory_off",
+    "not_activated",
 ]
 
 
@@ -58,6 +62,7 @@ class Block(NamedTuple):
     ``source`` says where the text comes from (``message:12/0`` is swipe 0 of message 12).
     ``tokens`` include the overhead of the message it becomes. Blocks of one ``group`` are kept or
     dropped together. ``depth`` (messages above the end) is for blocks placed inside the history.
+    Those of the ``head`` are sent together, as the first system message.
     A block of a ``layer`` is kept only within that layer's share; those of lower ``rank`` first.
     A tuple, since each composition makes dozens.
     """
@@ -69,6 +74,7 @@ class Block(NamedTuple):
     tokens: int
     group: str
     protected: bool = False
+    head: bool = False
     depth: int | None = None
     layer: Layer | None = None
     rank: int = 0
@@ -146,13 +152,15 @@ class Context:
     """What compose answers: messages to send, tools to offer, and the receipt.
 
     ``messages`` have the shape of OpenAI chat completions. ``texts`` are the texts of what was
-    sent, in the order of the receipt's ``sent`` rows.
+    sent, in the order of the receipt's ``sent`` rows. ``fired`` are the entries whose time begins
+    with this reply: those that did not merely last.
     """
 
     messages: tuple[Mapping[str, Any], ...]
     receipt: Receipt
     texts: tuple[str, ...]
     tools: tuple[Mapping[str, Any], ...] = field(default=())
+    fired: tuple[FiredEntry, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The documented JSON shape that ``talekeeper preview --json`` prints."""

@@ -7,7 +7,7 @@ Knows nothing of how keywords are found in a text (``text.keys``), or of when an
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from talekeeper.domain.limits import LIMITS
 
@@ -16,6 +16,7 @@ __all__ = [
     "CharacterFilter",
     "Entry",
     "Extra",
+    "FiredEntry",
     "Logic",
     "Lorebook",
     "Match",
@@ -117,6 +118,14 @@ class Entry:
     characters: CharacterFilter | None = None
     triggers: tuple[Trigger, ...] = ()
     ignore_budget: bool = False
+
+
+class FiredEntry(NamedTuple):
+    """An entry that fired: the ids of its book and its own, and a digest of what it said."""
+
+    book: str
+    entry: int
+    digest: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -41,6 +41,8 @@ def read_card(data: bytes) -> ImportedCard:
             document = _document_in_png(data, reading)
         case "card_json":
             document = _document(data, reading)
+        case "lorebook":
+            raise UnreadableFile("This file is a lorebook, not a character card: import it as one.")
         case "chat_jsonl":
             raise UnreadableFile("This file is a chat, not a character card: import it as a chat.")
     card_format = _format_of(document, reading)

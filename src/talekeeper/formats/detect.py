@@ -17,8 +17,9 @@ __all__ = [
     "sniff",
 ]
 
-FileKind = Literal["card_png", "card_json", "chat_jsonl"]
-"""What can be read: a character card in a PNG or JSON file, a SillyTavern or TavernAI chat."""
+FileKind = Literal["card_png", "card_json", "lorebook", "chat_jsonl"]
+"""What can be read: a character card in a PNG or JSON file, a lorebook, a SillyTavern or TavernAI
+chat."""
 
 HEAD_BYTES = 262_144
 """How much of a file ``sniff`` wants to see at most; more does not help it."""
@@ -27,7 +28,7 @@ PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
 class OtherFile(UnreadableFile):
-    """A file that is neither a card nor a chat, and as far as it was read not a damaged one."""
+    """A file that is of another kind than what is read, and as far as it was read not damaged."""
 
 
 _CONTAINERS = (
@@ -91,19 +92,22 @@ def _foreign_kind(document: Mapping[str, Any]) -> str | None:
     kind = document.get("type")
     if kind in ("risuChat", "risuAllChats"):
         return "a RisuAI chat export"
-    if kind == "risu" or document.get("spec") == "lorebook_v3":
-        return "a lorebook"
-    if document.get("kind") == "memory":
-        return "an Agnai memory book"
     keys = document.keys()
     for marks, name in _FOREIGN:
         if marks <= keys:
             return name
     if "messages" in keys:
         return _message_log(document["messages"])
-    if "entries" in keys and "first_mes" not in keys:
-        return "a lorebook (world info)"
     return None
+
+
+def _is_lorebook(document: Mapping[str, Any]) -> bool:
+    """Whether a JSON object begins like a lorebook; a card may hold one, but is none."""
+    if document.get("type") == "risu" or document.get("kind") == "memory":
+        return True
+    if document.get("spec") == "lorebook_v3" or "lorebookVersion" in document:
+        return True
+    return "entries" in document and not document.keys() & {"first_mes", "char_name"}
 
 
 _FOREIGN = (
@@ -117,7 +121,6 @@ _FOREIGN = (
     ({"members", "chats"}, "a SillyTavern group definition"),
     ({"members", "chat_id"}, "a SillyTavern group definition"),
     ({"members", "activation_strategy"}, "a SillyTavern group definition"),
-    ({"lorebookVersion"}, "a NovelAI lorebook"),
 )
 
 
@@ -137,6 +140,8 @@ def _kind_of_json(text: str, *, whole: bool) -> FileKind:
         document = _begun_object(text)
     if str(document.get("spec")).startswith("chara_card"):
         return "card_json"
+    if _is_lorebook(document):
+        return "lorebook"
     name = _foreign_kind(document)
     if name is not None:
         raise OtherFile(f"This file is {name}, {_ADVICE}")
@@ -149,7 +154,7 @@ def _kind_of_json(text: str, *, whole: bool) -> FileKind:
 
 def _kind_of_text(text: str) -> str:
     if text.startswith("{"):
-        return "JSON, but neither a character card nor a chat"
+        return "JSON, but neither a character card, a lorebook nor a chat"
     if text.startswith("["):
         return "a JSON list"
     return "plain text or of an unknown kind"

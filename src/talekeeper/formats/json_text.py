@@ -71,18 +71,18 @@ def decode_utf8(data: bytes, *, what: str, offset: int = 0) -> str:
 
 
 def load_object(
-    data: bytes, *, what: str, offset: int = 0
+    data: bytes, *, what: str, offset: int = 0, most_values: int = _MOST_VALUES
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The JSON object in ``data``, and the paths of texts that no store can keep as they are.
 
     In those texts NUL and lone surrogates (half of a letter, written as an escape) are
     replaced by U+FFFD. UnreadableFile, in a sentence that begins with ``what``: no UTF-8, no
-    JSON, no object, nested deeper than the limit, or too many values.
+    JSON, no object, nested deeper than the limit, or more than ``most_values``.
     """
     text = decode_utf8(data, what=what, offset=offset)
     brackets = text.count("{") + text.count("[")
-    if brackets + text.count(",") > _MOST_VALUES:
-        raise UnreadableFile(f"{what} holds more than {_MOST_VALUES:,} values: split it.")
+    if brackets + text.count(",") > most_values:
+        raise UnreadableFile(f"{what} holds more than {most_values:,} values: split it.")
     try:
         value = DECODER.decode(text)
     except json.JSONDecodeError as error:

@@ -51,9 +51,16 @@ class Characters:
         )
 
     async def delete(self, character: str) -> None:
-        """Delete a character. Its chats stay, under its name; its memories become global."""
+        """Delete a character. Its chats stay, under its name; its memories and memory entries
+        become global, its lorebooks stay."""
         desk = self._desk
-        await desk.write(people.delete_character, desk.account.id, character, now=desk.clock())
+        await desk.write(
+            people.delete_character,
+            desk.account.id,
+            character,
+            new_id=desk.new_id(),
+            now=desk.clock(),
+        )
 
     async def learn(self, character: str, on: bool) -> Character:
         """Switch *Learn from Chat* on or off. Off, its memories are kept but not read, and none are

@@ -2,8 +2,9 @@
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import BinaryIO
 
 import anyio
@@ -14,9 +15,10 @@ from talekeeper.domain.limits import LIMITS
 from talekeeper.formats.card import read_card
 from talekeeper.formats.detect import HEAD_BYTES, sniff
 from talekeeper.formats.imported import ImportedHeader, ImportedLine
+from talekeeper.formats.lorebook import read_lorebook
 from talekeeper.formats.st_chat import read_st_chat
 from talekeeper.parts.desk import Desk
-from talekeeper.record import cards
+from talekeeper.record import cards, lore_files
 from talekeeper.record.exporting import export_chat
 from talekeeper.record.importing import ChatImport
 from talekeeper.record.relation import Digest, Follower, Relation, chained
@@ -38,7 +40,7 @@ class Files:
     async def import_file(
         self, path: str | Path, *, dry_run: bool = False, progress: Progress | None = None
     ) -> ImportReport:
-        """Import a character card (PNG, JSON) or a SillyTavern chat (JSONL).
+        """Import a character card (PNG, JSON), a lorebook (JSON) or a SillyTavern chat (JSONL).
 
         All of it comes in, or nothing. Raises UnreadableFile, Conflict, StoreError.
         """
@@ -64,6 +66,8 @@ class Files:
         kind = sniff(head)
         if kind == "chat_jsonl":
             return await self._import_chat(stream, name, dry_run, progress or _nobody)
+        if kind == "lorebook":
+            return await self._import_lorebook(stream, name, dry_run)
         return await self._import_card(stream, name, dry_run)
 
     async def export_chat(self, chat: str, out: BinaryIO) -> int:
@@ -90,6 +94,26 @@ class Files:
         run = desk.read if dry_run else desk.write
         return await run(
             cards.import_card,
+            desk.account.id,
+            imported,
+            data,
+            file_name=name,
+            new_id=desk.new_id(),
+            book_id=desk.new_id(),
+            now=desk.clock(),
+            dry_run=dry_run,
+        )
+
+    async def _import_lorebook(self, stream: BinaryIO, name: str, dry_run: bool) -> ImportReport:
+        """A new lorebook is used for nothing: whom it is for, no file tells."""
+        with _reading(name):
+            data = await anyio.to_thread.run_sync(stream.read, LIMITS.lorebook_bytes + 1)
+        title = PurePath(name).stem
+        imported = await anyio.to_thread.run_sync(partial(read_lorebook, data, name=title))
+        desk = self._desk
+        run = desk.read if dry_run else desk.write
+        return await run(
+            lore_files.import_book,
             desk.account.id,
             imported,
             data,

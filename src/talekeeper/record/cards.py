@@ -14,8 +14,10 @@ from talekeeper.formats.card import read_card
 from talekeeper.formats.card_write import changed_document, write_card_json
 from talekeeper.formats.detect import PNG_SIGNATURE
 from talekeeper.formats.imported import ImportedCard, Notice
+from talekeeper.formats.lorebook import book_of_card
 from talekeeper.formats.png_card import replace_png_card
 from talekeeper.record import people
+from talekeeper.record.lore_files import changed_card_book, replace_card_book
 from talekeeper.record.report import ImportReport, Outcome, card_report
 from talekeeper.record.texts import storable
 from talekeeper.store import accounts as account_rows
@@ -36,8 +38,9 @@ def import_card(
     new_id: str,
     now: datetime,
     dry_run: bool = False,
+    book_id: str,
 ) -> ImportReport:
-    """Add the character of a card file, and keep the file.
+    """Add the character of a card file with its lorebook, and keep the file.
 
     A file that is there already adds nothing. A character that a chat brought by name only is
     filled from the card; its chats then have it. A card that differs from a character's only in
@@ -65,6 +68,15 @@ def import_card(
     if not dry_run:
         _keep(connection, account, character, imported, content, now=now, known=known is not None)
         rows.remember_file(connection, account, character.id, digest)
+        replace_card_book(
+            connection,
+            account,
+            character.id,
+            book_of_card(imported.document),
+            file_name=f"{imported.card.name}'s lorebook",
+            new_id=book_id,
+            now=now,
+        )
     return card_report(
         file_name,
         imported,
@@ -157,14 +169,27 @@ def export_card(
     """A character's card file: byte for byte as it came if nothing changed. Raises NotFound."""
     character = people.character_named(connection, account, wanted)
     kept_kind, original = rows.file_of(connection, account, character.id) or ("json", None)
+    book = changed_card_book(connection, account, character.id)
     if original is not None and kind in (None, kept_kind):
         imported = read_card(original)
-        if imported.card == character.card:
+        if imported.card == character.card and book is None:
             return original
+        document = _with_book(imported.document, book)
         if kept_kind == "png":
-            return replace_png_card(original, changed_document(imported.document, character.card))
-        return write_card_json(imported.document, character.card, original)
+            return replace_png_card(original, changed_document(document, character.card))
+        return write_card_json(document, character.card, None if book else original)
     if kind == "png":
         raise InvalidInput(f"{character.name!r} has no picture; export it as JSON.")
-    document = rows.document(connection, account, character.id)
-    return write_card_json(document or {}, character.card, None)
+    stored = rows.document(connection, account, character.id)
+    return write_card_json(_with_book(stored or {}, book), character.card, None)
+
+
+def _with_book(document: Mapping[str, Any], book: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """A card's JSON with another book in it."""
+    if book is None:
+        return document
+    data = document.get("data")
+    return {
+        **document,
+        "data": {**(data if isinstance(data, Mapping) else {}), "character_book": book},
+    }

@@ -16,6 +16,7 @@ from talekeeper.record.journal import purge_unseen
 from talekeeper.record.messages import NewMessage, NewSwipe
 from talekeeper.record.texts import checked_name
 from talekeeper.store import chats as chat_rows
+from talekeeper.store import lore as lore_rows
 from talekeeper.store import memories as memory_rows
 from talekeeper.store import participants as participant_rows
 from talekeeper.store import revisions as revision_rows
@@ -103,9 +104,12 @@ def delete(connection: Connection, key: ChatKey) -> None:
     text could bring back which is not shown."""
     chat_rows.state(connection, key, lock=True)
     hidden = revision_rows.of_messages(connection, key, active=False)
-    chat_rows.remove(connection, key)
     if hidden:
+        # Before the receipts go with the chat: who deletes memories for good locks in this order.
         memory_rows.lock(connection, key.account)
+    chat_rows.remove(connection, key)
+    lore_rows.drop_uses(connection, key.account, key.chat)
+    if hidden:
         purge_unseen(connection, key.account, {revision.memory for revision in hidden})
 
 

@@ -12,6 +12,7 @@ from talekeeper.record.texts import checked_name
 from talekeeper.store import chats as chat_rows
 from talekeeper.store import deeper as deeper_rows
 from talekeeper.store import lines as line_rows
+from talekeeper.store import lore as lore_rows
 from talekeeper.store import messages as rows
 from talekeeper.store import participants as participant_rows
 from talekeeper.store import summaries as summary_rows
@@ -33,8 +34,9 @@ def fork(
     """Make ``target`` a copy of ``source`` up to and including message ``number``.
 
     Numbers, swipes, flags, turns, cells, settings, participants and the imported lines are copied;
-    characters and personas are shared. Of the summary come the nodes that end at or before it, and
-    the marks of the cells that were read for memories.
+    characters, personas and lorebooks are shared. Of the summary come the nodes that end at or
+    before it, and the marks of the cells that were read for memories. Receipts stay: they tell of
+    the chat in which the replies were made.
     Raises NotFound where the message does not exist.
     """
     state = chat_rows.state(connection, source, lock=True)
@@ -59,6 +61,7 @@ def fork(
     line_rows.copy_until(connection, source, target, number)
     summary_rows.copy_until(connection, source, target, number)
     deeper_rows.copy_until(connection, source, target, number)
+    lore_rows.copy_uses(connection, source, target)
 
 
 def _fork_title(title: str, number: int) -> str:

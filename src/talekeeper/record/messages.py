@@ -1,6 +1,6 @@
 """Adding messages and swipes, and everything that can be done to them."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import get_args
@@ -11,7 +11,7 @@ from talekeeper.domain.cell import place
 from talekeeper.domain.chat import Message, Part, Role, Swipe, ToolCall
 from talekeeper.domain.errors import Conflict, InvalidInput, NotFound
 from talekeeper.domain.limits import LIMITS
-from talekeeper.record.journal import refresh_units
+from talekeeper.record.following import follow, follow_rewind
 from talekeeper.record.texts import check_texts, checked, checked_name
 from talekeeper.record.tool_groups import groups, reaching_over
 from talekeeper.store import chats as chat_rows
@@ -288,7 +288,7 @@ def forget(
     if changing:
         rows.change(connection, key, [m.number for m in changing], forget=forgotten)
         chat_rows.change(connection, key, now=now)
-        _follow(connection, key, changing)
+        follow(connection, key, changing)
     return tuple(message.number for message in changing)
 
 
@@ -338,8 +338,7 @@ def rewind(
     if gone:
         line_rows.forget_after(connection, key, number)
         rows.remove_after(connection, key, number)
-        summary_rows.remove_after(connection, key, number)
-        refresh_units(connection, key, since=number + 1)
+        follow_rewind(connection, key, number)
         chat_rows.change(
             connection,
             key,
@@ -356,7 +355,7 @@ def _remove(
     numbers = [message.number for message in gone]
     line_rows.forget_text(connection, state.key, numbers)
     rows.remove(connection, state.key, numbers)
-    _follow(connection, state.key, gone)
+    follow(connection, state.key, gone, deleted=True)
     chat_rows.change(
         connection,
         state.key,
@@ -390,11 +389,5 @@ def _changed(
     rows.change(connection, key, [number], **values)
     chat_rows.change(connection, key, now=now)
     message = rows.get(connection, key, number)
-    _follow(connection, key, [message])
+    follow(connection, key, [message])
     return message
-
-
-def _follow(connection: Connection, key: ChatKey, changed: Collection[Message]) -> None:
-    """Let what was made of these messages, or hangs on them, follow their change."""
-    summary_rows.refresh(connection, key, (message.cell for message in changed))
-    refresh_units(connection, key, (message.number for message in changed))

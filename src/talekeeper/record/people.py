@@ -10,11 +10,13 @@ from sqlalchemy import Connection
 
 from talekeeper.domain.character import Card, Character, Persona
 from talekeeper.domain.errors import Ambiguous, Conflict, InvalidInput, NotFound
+from talekeeper.record.lore import entries_to_global
 from talekeeper.record.memories import leave_to_global
 from talekeeper.record.texts import check_texts, checked, checked_name
 from talekeeper.store import accounts as account_rows
 from talekeeper.store import characters as character_rows
 from talekeeper.store import chats as chat_rows
+from talekeeper.store import lore as lore_rows
 from talekeeper.store import participants as participant_rows
 from talekeeper.store.keys import is_id
 
@@ -107,9 +109,10 @@ def set_learning(
 
 
 def delete_character(
-    connection: Connection, account: str, character_id: str, *, now: datetime
+    connection: Connection, account: str, character_id: str, *, new_id: str, now: datetime
 ) -> None:
-    """Delete a character. Its chats stay, under the name it had; its memories become global.
+    """Delete a character. Its chats stay, under the name it had; its memories and memory entries
+    become global, its lorebooks stay. ``new_id`` is for a book of global entries.
 
     Raises NotFound.
     """
@@ -117,6 +120,8 @@ def delete_character(
     if character_rows.get(connection, account, character_id) is None:
         raise NotFound(f"There is no character {character_id!r}.")
     leave_to_global(connection, account, character_id, now=now)
+    entries_to_global(connection, account, character_id, new_id=new_id, now=now)
+    lore_rows.drop_uses(connection, account, character_id)
     participant_rows.part_with(connection, account, character_id)
     character_rows.remove(connection, account, character_id)
 
@@ -184,6 +189,7 @@ def delete_persona(connection: Connection, account: str, persona_id: str) -> Non
     """Delete a persona. Its chats go on without one. Raises NotFound."""
     _persona(connection, account, persona_id)
     chat_rows.without_persona(connection, account, persona_id)
+    lore_rows.drop_uses(connection, account, persona_id)
     character_rows.remove_persona(connection, account, persona_id)
 
 

@@ -8,7 +8,9 @@ from sqlalchemy import Connection
 
 from talekeeper.domain.chat import Message
 from talekeeper.domain.errors import InvalidInput
+from talekeeper.domain.lore import FiredEntry
 from talekeeper.domain.memory import WriteUnit
+from talekeeper.domain.recorded import MarkedReceipt, RecordedReceipt
 from talekeeper.record import messages as units
 from talekeeper.record.memory_writes import Applied, MemoryWrite, apply_writes
 from talekeeper.record.messages import NewMessage, NewSwipe
@@ -16,6 +18,7 @@ from talekeeper.record.texts import storable
 from talekeeper.store import chats as chat_rows
 from talekeeper.store import messages as rows
 from talekeeper.store import participants as participant_rows
+from talekeeper.store import receipts as receipt_rows
 from talekeeper.store.keys import ChatKey
 
 __all__ = ["Basis", "NewReply", "Recorded", "basis_of", "record_reply"]
@@ -73,7 +76,8 @@ def _said(connection: Connection, key: ChatKey, number: int) -> tuple[int, str] 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NewReply:
     """What a model replied. ``speaker`` is a participant's id or name; ``scopes`` are those its
-    ``writes`` may touch. What of the texts cannot be stored is replaced by U+FFFD."""
+    ``writes`` may touch. ``seen`` is the account of the prompt that it answers, ``fired`` are the
+    entries that fired in it. What of the texts cannot be stored is replaced by U+FFFD."""
 
     text: str
     speaker: str
@@ -81,6 +85,8 @@ class NewReply:
     reasoning: str = ""
     writes: Sequence[MemoryWrite] = ()
     scopes: Collection[str | None] = ()
+    seen: MarkedReceipt | None = None
+    fired: Sequence[FiredEntry] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,7 +106,8 @@ def record_reply(
     *,
     now: datetime,
 ) -> Recorded:
-    """Record a reply with its memory writes, or neither where what it answers changed meanwhile.
+    """Record a reply with its memory writes and its receipt, or nothing where what it answers
+    changed meanwhile.
 
     Raises NotFound where the chat or the speaker is gone, InvalidInput where nothing more fits.
     """
@@ -131,7 +138,25 @@ def record_reply(
     applied = apply_writes(
         connection, key.account, writes, author="character", scopes=new.scopes, now=now
     )
+    if new.seen is not None:
+        # Last: who deletes memories for good locks the account before receipts.
+        receipt_rows.put(connection, key, _recorded(unit, new.seen, new.fired, now))
     return Recorded(message=message, writes=applied)
+
+
+def _recorded(
+    unit: WriteUnit, seen: MarkedReceipt, fired: Sequence[FiredEntry], now: datetime
+) -> RecordedReceipt:
+    return RecordedReceipt(
+        chat=unit.chat,
+        number=unit.number,
+        swipe=unit.swipe,
+        made_at=now,
+        receipt=seen.receipt,
+        marks=seen.marks,
+        digest=seen.digest,
+        fired=tuple(fired),
+    )
 
 
 def _may_learn(connection: Connection, key: ChatKey, message: Message) -> bool:

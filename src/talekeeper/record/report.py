@@ -34,7 +34,7 @@ class ImportReport:
     """
 
     file: str
-    kind: Literal["chat", "character"]
+    kind: Literal["chat", "character", "lorebook"]
     outcome: Outcome
     id: str | None
     title: str

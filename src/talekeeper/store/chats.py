@@ -14,6 +14,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     delete,
+    exists,
     false,
     func,
     insert,
@@ -28,6 +29,7 @@ from talekeeper.domain.errors import Ambiguous, NotFound
 from talekeeper.domain.limits import Plan, plan_named
 from talekeeper.domain.settings import GenerationSettings
 from talekeeper.store.keys import ChatKey, is_id, lookup_key
+from talekeeper.store.lore_tables import lorebooks
 from talekeeper.store.memory_tables import plans
 from talekeeper.store.tables import accounts, chats, messages, participants, personas
 
@@ -65,7 +67,8 @@ class ChatState:
     """What every write and every composition needs to know of a chat before anything else.
 
     ``first`` is the oldest message that is not excluded. ``remembers`` tells whether the account
-    has ever saved a memory.
+    has ever saved a memory, ``memory_version`` grows with each change of one; ``has_lore`` tells
+    whether it has a lorebook or memory entries.
     """
 
     key: ChatKey
@@ -82,6 +85,8 @@ class ChatState:
     account_settings: Mapping[str, Any]
     chat_settings: Mapping[str, Any]
     remembers: bool
+    memory_version: int
+    has_lore: bool
 
     @property
     def plan(self) -> Plan:
@@ -125,6 +130,8 @@ def _state_query(*, lock: bool, importing: bool) -> Select[*tuple[Any, ...]]:
             accounts.c.settings.label("account_settings"),
             chats.c.settings.label("chat_settings"),
             (accounts.c.next_memory > 1).label("remembers"),
+            accounts.c.memory_version,
+            exists().where(lorebooks.c.account_id == chats.c.account_id).label("has_lore"),
         )
         .join_from(chats, accounts, accounts.c.id == chats.c.account_id)
         .outerjoin(

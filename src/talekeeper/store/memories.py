@@ -25,6 +25,7 @@ from sqlalchemy import (
 from talekeeper.domain.errors import NotFound
 from talekeeper.domain.limits import LIMITS
 from talekeeper.domain.memory import Memory, MemoryLine, WriteUnit, spread, turns
+from talekeeper.store import receipts as receipt_rows
 from talekeeper.store.keys import LAST_NUMBER
 from talekeeper.store.memory_tables import memories
 from talekeeper.store.tables import accounts
@@ -98,10 +99,11 @@ def _row(memory: Memory, *, present: bool) -> dict[str, Any]:
 
 
 def lock(connection: Connection, account: str) -> None:
-    """Keep other writers of the account's memories out until the unit ends. Raises NotFound."""
-    statement = select(accounts.c.id).where(accounts.c.id == account)
-    row = connection.execute(statement.with_for_update(key_share=True)).one_or_none()
-    if row is None:
+    """Keep other writers of the account's memories out until the unit ends, and count their version
+    up: what was read of them before is no longer true. Raises NotFound."""
+    counted = update(accounts).where(accounts.c.id == account)
+    counted = counted.values(memory_version=accounts.c.memory_version + 1)
+    if not connection.execute(counted).rowcount:
         raise NotFound("This account does not exist any more.")
 
 
@@ -246,7 +248,8 @@ def leave(connection: Connection, account: str, character: str) -> None:
 
 
 def purge(connection: Connection, account: str, ids: Sequence[int]) -> int:
-    """Delete memories for good, with their journal; answers how many."""
+    """Delete memories for good, with their journal and what recorded receipts say of them; answers
+    how many."""
     found = 0
     for start in range(0, len(ids), _PAGE):
         found += connection.execute(
@@ -254,13 +257,16 @@ def purge(connection: Connection, account: str, ids: Sequence[int]) -> int:
                 memories.c.account_id == account, memories.c.id.in_(ids[start : start + _PAGE])
             )
         ).rowcount
+    receipt_rows.forget_memories(connection, account, ids)
     return found
 
 
 def sweep(connection: Connection, account: str, *, before: datetime) -> int:
     """Delete for good what is in the trash since before a moment."""
     gone = delete(memories).where(memories.c.account_id == account, memories.c.deleted_at < before)
-    return connection.execute(gone).rowcount
+    ids = connection.execute(gone.returning(memories.c.id)).scalars().all()
+    receipt_rows.forget_memories(connection, account, ids)
+    return len(ids)
 
 
 def with_trash(connection: Connection, *, before: datetime) -> list[str]:

@@ -14,7 +14,7 @@ from talekeeper.store.sqlite import SqliteDatabase, backup
 
 __all__ = ["HEAD", "REVISIONS", "bring_up_to_date", "keep_copy", "revision", "upgrade"]
 
-REVISIONS = ("0001", "0002", "0003")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005")
 """Every revision, oldest first; a test compares them with the migration scripts."""
 
 HEAD = REVISIONS[-1]

@@ -46,8 +46,10 @@ accounts = Table(
     Column("settings", Json, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("next_memory", Integer, nullable=False, server_default="1"),
+    Column("memory_version", Integer, nullable=False, server_default="0"),
 )
-"""Who writes memories locks the row: a scope's caps are counted under it."""
+"""Who writes memories locks the row, for a scope's caps are counted under it, and counts
+``memory_version`` up."""
 
 characters = Table(
     "characters",

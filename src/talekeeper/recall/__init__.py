@@ -1,0 +1,1 @@
+"""Finding what fits a moment. Knows nothing of prompts."""
