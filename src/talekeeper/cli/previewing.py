@@ -50,6 +50,18 @@ REASONS = {
     "strategy": "gave way: newer messages took the room",
 }
 
+_STOOD_BY = {
+    "secondary": "a keyword was mentioned, but what else it asks for does not hold",
+    "trigger": "not for this kind of reply",
+    "character": "not for this character",
+    "delay": "not before there are more messages",
+    "cooldown": "it rests since it fired last",
+    "decorator": "its decorators keep it back",
+    "group": "another of its group fired",
+    "probability": "chance decided against it",
+}
+"""Why an entry did not fire though keywords alone would have done."""
+
 _SHOWN = 200
 """Characters of a text."""
 
@@ -196,13 +208,21 @@ def why(row: Row) -> str:
     """The reason of a row in words."""
     if row.note == SHARE:
         return "no room in its share of the budget"
+    if row.note == "book":
+        return "no room in the budget of its book"
+    if row.reason == "not_activated" and row.note:
+        return _STOOD_BY.get(row.note, row.note)
     return REASONS[row.reason] + (f" ({row.note})" if row.note else "")
 
 
 def _left_out(run: Sequence[Row]) -> str:
     what = run[0].source.replace("message:", "message ").replace("memory:", "memory ")
     count = sum(row.count for row in run)
-    if count > 1 and run[0].kind == "memory":
+    if run[0].kind in ("lore", "entry"):
+        whose = "of a lorebook" if run[0].kind == "lore" else "of memory entries"
+        what = what.partition("/")[2]
+        what = f"entry {what} {whose}" if what else f"{counted(count, 'entry', 'entries')} {whose}"
+    elif count > 1 and run[0].kind == "memory":
         what = counted(count, "memory", "memories")
     elif count > 1:
         first, last = _range(run[0])[0], _range(run[-1])[1]
