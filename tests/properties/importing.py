@@ -29,7 +29,7 @@ def expected_outcome(chats: Sequence[Told], tale: Tale) -> str | None:
     whole = shared == len(_heard(told))
     if shared == len(heard):
         # All is there. The same chat in its last state may tell something else anew, as a note.
-        return "longer" if whole and tale.marked else "present"
+        return "updated" if whole and tale.marked else "present"
     return "longer" if whole else "branch"
 
 
@@ -94,7 +94,7 @@ def take_over(
         )
     added = _append(told, tale, shared, in_force(told))
     assert report.added == added
-    if report.outcome != "longer":
+    if report.outcome in ("new", "branch"):
         chats.append(told)
         assert [m.text for m in told.messages] == [m.texts[m.active] for m in tale.messages]
     told.raw = tale.raw if untouched else None
